@@ -1,0 +1,102 @@
+"""Files on any file system that pyarrow knows: local, hdfs://, s3://, gs://, abfss://."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import uuid
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from rageval_spark.errors import StoreError
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder by its path or URI. Picklable; the file system is opened where it is used."""
+
+    uri: str
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(f"{self.uri.rstrip('/')}/{name}")
+
+    def __str__(self) -> str:
+        return self.uri
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"uri": self.uri}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    @cached_property
+    def _opened(self) -> tuple[fs.FileSystem, str]:
+        if "://" not in self.uri:
+            local = self.uri.removeprefix("file:").replace("dbfs:/", "/dbfs/", 1)
+            return fs.LocalFileSystem(), Path(local).absolute().as_posix()
+        try:
+            opened: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(self.uri)
+        except Exception as error:  # pyarrow raises what each backend raises
+            raise StoreError(f"cannot open {self.uri}: {error}") from None
+        return opened
+
+    @property
+    def is_local(self) -> bool:
+        return isinstance(self._opened[0], fs.LocalFileSystem)
+
+    def for_spark(self, name: str = "") -> str:
+        """The path as Spark's readers and writers take it."""
+        base = Path(self._opened[1]).as_uri() if self.is_local else self.uri
+        return f"{base.rstrip('/')}/{name}" if name else base
+
+    def path(self, name: str = "") -> str:
+        return posixpath.join(self._opened[1], name) if name else self._opened[1]
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file so that a reader sees all of it or nothing: renamed into place, or put in one piece."""
+        system = self._opened[0]
+        if not self.is_local:
+            with system.open_output_stream(self.path(name)) as out:
+                out.write(content)
+            return
+        system.create_dir(posixpath.dirname(self.path(name)), recursive=True)
+        draft = self.path(f"{posixpath.dirname(name)}/.{uuid.uuid4().hex}.tmp".lstrip("/"))
+        with system.open_output_stream(draft) as out:
+            out.write(content)
+        system.move(draft, self.path(name))
+
+    def read(self, name: str) -> bytes:
+        """The file's content; raises FileNotFoundError."""
+        with self._opened[0].open_input_stream(self.path(name)) as source:
+            content: bytes = source.read()
+        return content
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write(name, (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
+
+    def read_json(self, name: str) -> Any:
+        return json.loads(self.read(name))
+
+    def names(self, suffix: str = "") -> list[str]:
+        """Names of the files in the folder, sorted; none where there is no folder."""
+        listed = self._opened[0].get_file_info(fs.FileSelector(self.path(), allow_not_found=True))
+        return sorted(info.base_name for info in listed if info.is_file and info.base_name.endswith(suffix))
+
+    def folders(self) -> list[str]:
+        listed = self._opened[0].get_file_info(fs.FileSelector(self.path(), allow_not_found=True))
+        return sorted(info.base_name for info in listed if info.type == fs.FileType.Directory)
+
+    def exists(self, name: str = "") -> bool:
+        return bool(self._opened[0].get_file_info(self.path(name)).type != fs.FileType.NotFound)
+
+    def delete(self, name: str) -> None:
+        """Delete a file or a folder with all it holds; nothing happens where there is none."""
+        info = self._opened[0].get_file_info(self.path(name))
+        if info.type == fs.FileType.Directory:
+            self._opened[0].delete_dir(self.path(name))
+        elif info.type != fs.FileType.NotFound:
+            self._opened[0].delete_file(self.path(name))

@@ -1,0 +1,80 @@
+"""What is to be scored: field groups and the metrics asked for, resolved and ready to travel to executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from rageval_spark.judges.http import Secret
+from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge
+from rageval_spark.judges.wire import Transport
+from rageval_spark.metric import Metric
+from rageval_spark.sample import FIELDS
+from rageval_spark.score import Score
+
+
+@dataclass(frozen=True)
+class MetricUse:
+    """One metric as it is asked for: under which name, with which threshold (in [0, 1]), asking whom."""
+
+    metric: Metric
+    name: str
+    threshold: float = 0.5
+    judge: HttpJudge | None = None
+    embeddings: HttpEmbeddings | None = None
+
+    def passed(self, score: Score) -> bool | None:
+        """Whether the score meets the threshold; None where there is none."""
+        if score.value is None:
+            return None
+        return score.value >= self.threshold if self.metric.direction == "higher" else score.value <= self.threshold
+
+    def label(self, passed: bool | None) -> str | None:
+        if passed is None:
+            return None
+        quality = "QUALITY_GOOD" if passed else "QUALITY_BAD"
+        return f"{quality}.{self.name.upper()}_{'PASS' if passed else 'FAIL'}"
+
+    def endpoints(self) -> Iterator[Endpoint]:
+        """Every judge and embedding model that this use may ask."""
+        for kind in self.metric.asks:
+            if kind == "embed" and self.embeddings:
+                yield self.embeddings
+            elif kind != "embed" and self.judge:
+                yield self.judge.for_kind(kind)
+
+
+@dataclass(frozen=True)
+class FieldGroup:
+    """One mapping from sample field to dataset column, with the metrics scored through it."""
+
+    fields: Mapping[str, str]
+    uses: tuple[MetricUse, ...]
+
+    @property
+    def key(self) -> str:
+        return ",".join(self.fields[name] for name in FIELDS if name in self.fields and name != "sample_id")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a task needs to know to score samples. `keys` and `transports` are found in the preflight."""
+
+    groups: tuple[FieldGroup, ...]
+    keys: Mapping[Endpoint, Secret] = field(default_factory=dict, repr=False)
+    transports: Mapping[Endpoint, Transport] = field(default_factory=dict)
+
+    def endpoints(self) -> list[Endpoint]:
+        uses = (use for group in self.groups for use in group.uses)
+        return list(dict.fromkeys(endpoint for use in uses for endpoint in use.endpoints()))
+
+    def judges(self) -> list[HttpJudge]:
+        return [endpoint for endpoint in self.endpoints() if isinstance(endpoint, HttpJudge)]
+
+    @property
+    def max_concurrency(self) -> int:
+        """The largest limit of a judge: what the number of tasks is held against."""
+        return max((judge.max_concurrency for judge in self.judges()), default=64)
+
+    def equipped(self, keys: Mapping[Endpoint, Secret], transports: Mapping[Endpoint, Transport]) -> Plan:
+        return replace(self, keys=keys, transports=transports)

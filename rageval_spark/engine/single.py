@@ -1,0 +1,66 @@
+"""One metric over one sample, without Spark and without a store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from rageval_spark.engine.engine import Engine, Place
+from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
+from rageval_spark.engine.store import RepliesStore
+from rageval_spark.engine.task import windows
+from rageval_spark.errors import ConfigError, SampleFault
+from rageval_spark.judges import http
+from rageval_spark.judges.preflight import key_of
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.metric import Metric
+from rageval_spark.sample import Sample
+from rageval_spark.score import Score
+
+
+def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: HttpJudge | None = None,
+          embeddings: HttpEmbeddings | None = None) -> Score:
+    """Score one sample. A mapping is read like a row of a dataset, aliases included.
+
+    What the judge does wrong is a failed score, as is a malformed sample (INVALID_INPUT). Raises ConfigError where
+    the metric asks a judge or embeddings and none is given, or the key's variable is not set.
+    """
+    if judge is None and any(kind != "embed" for kind in metric.asks):
+        raise ConfigError(f"{metric.name} asks a judge ({', '.join(metric.asks)}); give one with judge=HttpJudge(...)")
+    if embeddings is None and "embed" in metric.asks:
+        raise ConfigError(f"{metric.name} asks for embeddings; give them with embeddings=HttpEmbeddings(...)")
+    if not isinstance(sample, Sample):
+        try:
+            sample = Sample.parse(sample)
+        except SampleFault as fault:
+            return Score.failed("INVALID_INPUT", str(fault))
+    use = MetricUse(metric, metric.name, judge=judge, embeddings=embeddings)
+    plan = Plan((FieldGroup({}, (use,)),))
+    plan = plan.equipped({endpoint: key_of(endpoint) for endpoint in plan.endpoints()}, {})
+    return _in_own_loop(_score(plan, use, sample))
+
+
+async def _score(plan: Plan, use: MetricUse, sample: Sample) -> Score:
+    async with http.session(limit=0) as session:
+        engine = Engine(plan, RepliesStore(None, run_id=""), session, windows(plan))
+        return await engine.score(use, sample, Place(0, 0))
+
+
+def _in_own_loop(work: Any) -> Any:
+    """Run a coroutine to its end on a thread of its own: a notebook's thread has a loop already."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]

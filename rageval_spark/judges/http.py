@@ -1,0 +1,57 @@
+"""One attempt over HTTP: the data plane of the executors."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import aiohttp
+
+from rageval_spark.judges.settings import Endpoint
+from rageval_spark.judges.wire import Unanswered, refused
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A key that no repr, log or traceback shows."""
+
+    value: str | None = None
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def hidden_in(self, text: str) -> str:
+        return text.replace(self.value, "…") if self.value else text
+
+
+def headers_of(endpoint: Endpoint, key: Secret) -> dict[str, str]:
+    authorization = {"Authorization": f"Bearer {key.value}"} if key.value else {}
+    return {"Content-Type": "application/json", **authorization, **endpoint.headers}
+
+
+def session(limit: int) -> aiohttp.ClientSession:
+    """One session for one event loop, with room for `limit` requests at once; close it before the loop ends."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=30), trust_env=True)
+
+
+async def post(session: aiohttp.ClientSession, endpoint: Endpoint, path: str, headers: Mapping[str, str],
+               body: bytes, key: Secret) -> tuple[bytes, float]:
+    """The body of a 200 and its milliseconds. Raises Unanswered for everything else, the key hidden in its reason."""
+    began = time.perf_counter()
+    timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s)
+    try:
+        async with session.post(f"{endpoint.base_url}/{path}", data=body, headers=headers, timeout=timeout,
+                                params=endpoint.query or None) as response:
+            content = await response.read()
+            if response.status == 200:
+                return content, (time.perf_counter() - began) * 1000
+            refusal = refused(response.status, response.headers, content)
+            refusal.reason = key.hidden_in(refusal.reason)
+            raise refusal
+    except asyncio.TimeoutError:
+        raise Unanswered("JUDGE_TIMEOUT", f"no answer within {endpoint.timeout_s:g} s", transient=True,
+                         throttled=True) from None
+    except aiohttp.ClientError as error:
+        raise Unanswered("JUDGE_HTTP", key.hidden_in(f"{type(error).__name__}: {error}"), transient=True) from None

@@ -1,0 +1,112 @@
+"""What the user says of a judge. Pydantic models, so that a config is these classes and nothing beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from rageval_spark.prompts.prompt import Reasons
+
+ReplyFormat = Literal["json_schema", "json_object", "text"]
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Price(Settings):
+    """Money per million tokens, in whatever currency the user counts."""
+
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+
+class Reuse(Settings):
+    """Which stored replies answer a prompt: those at most `max_age_days` old."""
+
+    max_age_days: float | None = Field(default=None, gt=0)
+
+
+class Endpoint(Settings):
+    """Where a model is and how to reach it. The key itself is never part of it, only the name of its variable."""
+
+    model: str = Field(min_length=1)
+    base_url: str = Field(min_length=1)
+    api_key_env: str | None = None
+    headers: Mapping[str, str] = Field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = Field(default_factory=dict)
+    extra_body: Mapping[str, Any] = Field(default_factory=dict)
+    timeout_s: float = Field(default=60, gt=0)
+
+    @field_validator("base_url")
+    @classmethod
+    def _with_scheme(cls, url: str) -> str:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"must start with http:// or https://, found {url!r}")
+        return url.rstrip("/")
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+    def public(self) -> dict[str, Any]:
+        """The settings as they may be written down: of the headers only the names."""
+        return {**self.model_dump(mode="json"), "headers": sorted(self.headers)}
+
+
+class HttpJudge(Endpoint):
+    """A judge behind an OpenAI-compatible API.
+
+    `max_concurrency` bounds what is in flight over all tasks together, embeddings of the same `base_url` included.
+    A prompt is given up after `max_attempts` failed attempts or `deadline_s` seconds. `price` is per million tokens.
+    """
+
+    provider: Literal["http"] = "http"
+    temperature: float | None = Field(default=0, ge=0)
+    seed: int | None = None
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    reply_format: ReplyFormat | None = None
+    reasons: Reasons = "failed"
+    language: Literal["auto", "en", "zh"] = "auto"
+    max_concurrency: int = Field(default=64, gt=0)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    max_attempts: int = Field(default=6, gt=0)
+    deadline_s: float = Field(default=600, gt=0)
+    prompt_token_limit: int = Field(default=100_000, ge=1000)
+    kinds: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    reuse: bool | Reuse = True
+    price: Price | None = None
+
+    __hash__ = Endpoint.__hash__
+
+    def signature(self) -> str:
+        """What of a judge is part of a reply's key: model and sampling as configured, not where or how it is reached."""
+        sampling = {"temperature": self.temperature, "seed": self.seed, "max_output_tokens": self.max_output_tokens,
+                    "extra_body": dict(self.extra_body)}
+        return json.dumps([self.model, sampling], sort_keys=True, ensure_ascii=False)
+
+    def for_kind(self, kind: str) -> HttpJudge:
+        """The judge that answers prompts of a kind: this one, with what `kinds` says otherwise."""
+        return self.altered(self.kinds[kind]) if kind in self.kinds else self
+
+    def altered(self, changes: Mapping[str, Any]) -> HttpJudge:
+        return HttpJudge.model_validate({**self.model_dump(exclude={"kinds"}), **changes})
+
+
+class HttpEmbeddings(Endpoint):
+    """An embedding model behind an OpenAI-compatible API; `batch_size` texts go into a request."""
+
+    batch_size: int = Field(default=256, gt=0)
+    dimensions: int | None = Field(default=None, gt=0)
+    max_attempts: int = Field(default=6, gt=0)
+    deadline_s: float = Field(default=600, gt=0)
+    price: float | None = Field(default=None, ge=0)
+
+    __hash__ = Endpoint.__hash__
+
+    def signature(self) -> str:
+        return json.dumps([self.model, self.dimensions, dict(self.extra_body)], sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,208 @@
+"""The OpenAI-compatible protocol as pure functions: bodies out, completions in, errors told apart. No I/O."""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rageval_spark.judges.conversation import Completion
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge, ReplyFormat
+from rageval_spark.prompts.rendering import Rendered
+from rageval_spark.score import Usage
+
+FORMATS: tuple[ReplyFormat, ...] = ("json_schema", "json_object", "text")
+TRANSIENT = (408, 409, 425, 429)
+THROTTLED = (429, 503, 529)
+
+
+class Unanswered(Exception):
+    """One HTTP attempt brought no completion.
+
+    `transient`: another attempt may succeed; `throttled`: the server asks for less; `fatal`: no prompt can succeed;
+    `error` is the server's own error object, for `adapted`.
+    """
+
+    def __init__(self, code: str, reason: str, *, transient: bool = False, throttled: bool = False, fatal: bool = False,
+                 retry_after_s: float | None = None, error: Mapping[str, Any] | None = None, status: int | None = None):
+        super().__init__(code, reason)
+        self.code, self.reason = code, reason
+        self.transient, self.throttled, self.fatal = transient, throttled, fatal
+        self.retry_after_s = retry_after_s
+        self.error = error or {}
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What was learnt of a server: the reply format it takes, parameters it refuses or wants under another name."""
+
+    reply_format: ReplyFormat = "json_schema"
+    dropped: frozenset[str] = frozenset()
+    budget_name: str = "max_tokens"
+    encoding: str | None = "base64"
+
+
+@dataclass
+class ChatWire:
+    """Bodies of chat requests for one judge. What is the same for all prompts of a kind is built once."""
+
+    judge: HttpJudge
+    transport: Transport
+    _tails: dict[Any, str] = field(default_factory=dict)
+
+    def body(self, rendered: Rendered, note: str = "", budget: int | None = None) -> bytes:
+        user = rendered.user(schema_in_text=self.transport.reply_format != "json_schema", note=note)
+        messages = f'[{{"role":"system","content":{_quoted(rendered.system)}}},{{"role":"user","content":{_quoted(user)}}}]'
+        return f'{{"model":{_quoted(self.judge.model)},"messages":{messages}{self._tail(rendered, budget)}}}'.encode()
+
+    def _tail(self, rendered: Rendered, budget: int | None) -> str:
+        key = (rendered.kind, budget, id(rendered.schema), self.transport)
+        if key not in self._tails:
+            parameters: dict[str, Any] = {"temperature": self.judge.temperature, "seed": self.judge.seed,
+                                          self.transport.budget_name: budget, **self.judge.extra_body}
+            if self.transport.reply_format == "json_schema":
+                parameters["response_format"] = {"type": "json_schema", "json_schema": {
+                    "name": rendered.kind, "strict": True, "schema": rendered.schema}}
+            elif self.transport.reply_format == "json_object":
+                parameters["response_format"] = {"type": "json_object"}
+            sent = {name: value for name, value in parameters.items()
+                    if value is not None and name not in self.transport.dropped}
+            self._tails[key] = "".join(f",{_quoted(name)}:{_quoted(value)}" for name, value in sent.items())
+        return self._tails[key]
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def completion(body: bytes, latency_ms: float) -> Completion:
+    """The completion in the body of a 200. Raises Unanswered (transient) where it holds none."""
+    try:
+        payload = json.loads(body)
+        choice = payload["choices"][0]
+        message = choice["message"]
+        content = message.get("content") or message.get("refusal") or ""
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        raise Unanswered("JUDGE_HTTP", f"the server's answer is no chat completion: {_start(body)}",
+                         transient=True) from None
+    if isinstance(content, list):
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return Completion(str(content), choice.get("finish_reason"), payload.get("model"), payload.get("system_fingerprint"),
+                      usage_of(payload, latency_ms))
+
+
+def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
+    said = payload.get("usage") or {}
+    details = said.get("prompt_tokens_details") or {}
+    return Usage(prompt_tokens=said.get("prompt_tokens"), completion_tokens=said.get("completion_tokens"),
+                 cached_tokens=details.get("cached_tokens"), latency_ms=latency_ms)
+
+
+def embeddings_body(settings: HttpEmbeddings, transport: Transport, texts: Sequence[str]) -> bytes:
+    parameters = {"model": settings.model, "input": list(texts), "dimensions": settings.dimensions,
+                  "encoding_format": transport.encoding, **settings.extra_body}
+    return _quoted({name: value for name, value in parameters.items()
+                    if value is not None and name not in transport.dropped}).encode()
+
+
+def embeddings(body: bytes, expected: int, latency_ms: float) -> tuple[list[np.ndarray[Any, Any]], Usage, str | None]:
+    """Vectors (float32) in the order of the texts, what they took, and the served model.
+
+    Raises Unanswered (transient) where the answer holds another number of vectors, or none.
+    """
+    try:
+        payload = json.loads(body)
+        data = sorted(payload["data"], key=lambda one: one.get("index", 0))
+        vectors = [_vector(one["embedding"]) for one in data]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Unanswered("JUDGE_HTTP", f"the server's answer holds no embeddings: {_start(body)}",
+                         transient=True) from None
+    if len(vectors) != expected:
+        raise Unanswered("JUDGE_HTTP", f"{expected} texts were sent, {len(vectors)} embeddings came", transient=True)
+    usage = usage_of(payload, latency_ms)
+    return vectors, replace(usage, completion_tokens=0, cached_tokens=0), payload.get("model")
+
+
+def _vector(value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, str):
+        return np.frombuffer(base64.b64decode(value), dtype="<f4")
+    return np.asarray(value, dtype="<f4")
+
+
+def refused(status: int, headers: Mapping[str, str], body: bytes) -> Unanswered:
+    """What an answer other than 200 means."""
+    error = _error_of(body)
+    text = f"HTTP {status}: {error.get('message') or _start(body) or 'no message'}"
+    named = f"{error.get('code')} {error.get('type')} {error.get('message')}".casefold()
+    if status == 429 and "insufficient_quota" in named:
+        return Unanswered("JUDGE_HTTP", text, fatal=True, error=error, status=status)
+    if status in TRANSIENT or status >= 500:
+        code = {429: "JUDGE_RATE_LIMIT", 408: "JUDGE_TIMEOUT"}.get(status, "JUDGE_HTTP")
+        return Unanswered(code, text, transient=True, throttled=status in THROTTLED, status=status, error=error,
+                          retry_after_s=retry_after_s(headers))
+    if status in (401, 403, 404):
+        return Unanswered("JUDGE_HTTP", text, fatal=True, error=error, status=status)
+    if "content_filter" in named or "content management" in named:
+        return Unanswered("JUDGE_CONTENT_FILTER", text, error=error, status=status)
+    if status == 413 or "context_length" in named or "maximum context" in named:
+        return Unanswered("CONTEXT_TOO_LONG", text, error=error, status=status)
+    return Unanswered("JUDGE_HTTP", text, error=error, status=status)
+
+
+def adapted(transport: Transport, refusal: Unanswered) -> Transport | None:
+    """The transport that avoids what the server calls unsupported; None where the refusal is about something else."""
+    if refusal.status not in (400, 422):
+        return None
+    message = str(refusal.error.get("message") or refusal.reason)
+    parameter = str(refusal.error.get("param") or "").split(".")[0]
+    said = message.casefold()
+    if not any(word in said for word in ("unsupported", "not support", "unrecognized", "unknown", "extra inputs",
+                                         "not permitted", "unexpected", "does not support")):
+        return None
+    if parameter == "response_format" or "response_format" in said or "json_schema" in said or "json_object" in said:
+        rest = FORMATS[FORMATS.index(transport.reply_format) + 1 :]
+        return replace(transport, reply_format=rest[0]) if rest else None
+    if "max_completion_tokens" in said and transport.budget_name == "max_tokens":
+        return replace(transport, budget_name="max_completion_tokens")
+    if parameter == "encoding_format" or "encoding_format" in said:
+        return replace(transport, encoding=None) if transport.encoding else None
+    known = ("temperature", "seed", "max_completion_tokens", "max_tokens", "top_p", "dimensions", parameter)
+    name = parameter or next((name for name in known if name and name in said), "")
+    if not name or name in transport.dropped or name in ("model", "messages", "input"):
+        return None
+    return replace(transport, dropped=transport.dropped | {name})
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait as `retry-after-ms` or `Retry-After` (seconds or a date) say; None where neither does."""
+    lower = {name.casefold(): value for name, value in headers.items()}
+    try:
+        if "retry-after-ms" in lower:
+            return max(0.0, float(lower["retry-after-ms"]) / 1000)
+        return max(0.0, float(lower["retry-after"]))
+    except KeyError:
+        return None
+    except ValueError:
+        date = email.utils.parsedate_to_datetime(lower["retry-after"]) if "," in lower["retry-after"] else None
+        return max(0.0, date.timestamp() - time.time()) if date else None
+
+
+def _error_of(body: bytes) -> Mapping[str, Any]:
+    """The error object that servers put under "error", at the top, or as bare text."""
+    try:
+        payload = json.loads(body)
+    except ValueError:
+        return {}
+    error = payload.get("error", payload) if isinstance(payload, Mapping) else {}
+    return error if isinstance(error, Mapping) else {"message": str(error)}
+
+
+def _start(body: bytes, width: int = 200) -> str:
+    return body[:width].decode(errors="replace").strip()

@@ -1,0 +1,105 @@
+"""Answer relevancy: does the response answer what was asked?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rageval_spark.errors import ConfigError, JudgeFault
+from rageval_spark.metric import Flow, Layer, Metric
+from rageval_spark.prompts.embedding import Embed
+from rageval_spark.prompts.language import language_name, script
+from rageval_spark.prompts.questions import GenerateQuestions
+from rageval_spark.sample import Sample, blank
+from rageval_spark.score import Score
+
+Vector = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class AnswerRelevancy(Metric):
+    """Share of meaning that the question has in common with questions made from the response (mean cosine).
+
+    In [0, 1], higher is better. The judge writes `strictness` questions that the response answers; the score is the
+    mean cosine of their embeddings with the question's, negative means counting 0. A blank or noncommittal response
+    scores 0. Correctness plays no part.
+    Skipped without a response (NO_ANSWER) or a question (NO_QUESTION). Failed where fewer than half of the questions
+    were written (JUDGE_NO_QUESTION) and for unusable embeddings.
+    Prompts: 1 and `strictness` + 1 embeddings; `strictness` prompts where `isolated`, the majority of whose
+    noncommittal flags counts; 1 more where a question is blank.
+    Source: RAGAS (arXiv 2309.15217), section 3; the noncommittal rule is the majority, which the paper does not have.
+    """
+
+    name: ClassVar[str] = "answer_relevancy"
+    reads: ClassVar[tuple[str, ...]] = ("user_input", "response")
+    asks: ClassVar[tuple[str, ...]] = ("generate_questions", "embed")
+    layer: ClassVar[Layer] = "generation"
+
+    strictness: int = 3
+    isolated: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.strictness <= 20:
+            raise ConfigError(f"answer_relevancy: strictness must be from 1 to 20, not {self.strictness}")
+
+    def score(self, sample: Sample) -> Flow:
+        if sample.response is None:
+            return Score.skipped("NO_ANSWER")
+        if not sample.has_question:
+            return Score.skipped("NO_QUESTION")
+        if blank(sample.response):
+            return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",))
+        asked = sample.user_input or ""
+        questions, noncommittal = yield from self._questions(sample.response, language_name(asked))
+        if noncommittal:
+            return Score.of(0.0, "the response is noncommittal", flags=("REFUSAL",), noncommittal=1, questions=questions)
+        if len(questions) < math.ceil(self.strictness / 2):
+            return Score.failed("JUDGE_NO_QUESTION", f"{len(questions)} of {self.strictness} questions were written",
+                                questions=questions)
+        vectors = yield [Embed(text) for text in (asked, *questions)]
+        if fault := next((vector for vector in vectors if isinstance(vector, JudgeFault)), None):
+            return Score.failed(fault.code, fault.reason, questions=questions)
+        if code := unusable(vectors):
+            return Score.failed(code, questions=questions)
+        cosines = [cosine(vectors[0], vector) for vector in vectors[1:]]
+        mean = sum(cosines) / len(cosines)
+        flags = (*(["CLAMPED"] if not 0 <= mean <= 1 else []),
+                 *(["LANGUAGE_MISMATCH"] if any(script(one) != script(asked) for one in questions) else []))
+        return Score.of(min(1.0, max(0.0, mean)), f"mean cosine of {len(cosines)} questions with the one asked",
+                        flags=flags, noncommittal=0, questions=questions, cosines=cosines)
+
+    def _questions(self, response: str, language: str | None) -> Any:
+        """The questions that are not blank, and whether most replies call the response noncommittal."""
+        if not self.isolated:
+            one = yield GenerateQuestions(response, self.strictness, language)
+            questions = list(one.questions)
+            if not one.noncommittal and len(questions) < self.strictness:
+                missing = yield [GenerateQuestions(response, self.strictness - len(questions), language, draw=1)]
+                questions += [] if isinstance(missing[0], JudgeFault) else missing[0].questions
+            return questions[: self.strictness], one.noncommittal
+        answers = yield [GenerateQuestions(response, 1, language, draw=draw) for draw in range(self.strictness)]
+        valid = [answer for answer in answers if not isinstance(answer, JudgeFault)]
+        if not valid:
+            raise answers[0]
+        flags = sum(answer.noncommittal for answer in valid)
+        return [question for answer in valid for question in answer.questions], flags * 2 > len(valid)
+
+
+def cosine(a: Vector, b: Vector) -> float:
+    """Cosine of two vectors that `unusable` has passed; exactly 1.0 for equal ones."""
+    if np.array_equal(a, b):
+        return 1.0
+    wide = a.astype("f8"), b.astype("f8")
+    return float(wide[0] @ wide[1] / (np.linalg.norm(wide[0]) * np.linalg.norm(wide[1])))
+
+
+def unusable(vectors: list[Vector]) -> str | None:
+    """The code of what is wrong with these embeddings, or None."""
+    if len({len(vector) for vector in vectors}) > 1:
+        return "EMBEDDING_DIM"
+    if not all(np.isfinite(vector).all() for vector in vectors):
+        return "NONFINITE_EMBEDDING"
+    return None if all(vector.any() for vector in vectors) else "ZERO_EMBEDDING"

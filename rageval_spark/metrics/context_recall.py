@@ -1,0 +1,41 @@
+"""Context recall: did the retriever find what the reference needs?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rageval_spark.metric import Flow, Layer, Metric
+from rageval_spark.prompts.claims import VerifyClaims
+from rageval_spark.prompts.steps import chunks_of, claims_of, share_of
+from rageval_spark.sample import Sample, blank
+from rageval_spark.score import Score
+
+
+@dataclass(frozen=True)
+class ContextRecall(Metric):
+    """Share of the reference's claims that the retrieved contexts support.
+
+    In [0, 1], higher is better; 0 where contexts were retrieved but all are blank or there are none. The response
+    plays no part.
+    Skipped without a reference (NO_REFERENCE), where it claims nothing (NO_REFERENCE_CLAIMS), and where the data has
+    no contexts (NO_CONTEXT).
+    Prompts: 1 to list the claims and 1 per 20 claims to verify them; 1 or 2 more where none were listed.
+    Source: RAGAS (arXiv 2309.15217) by claims, as the claim recall of RAGChecker (arXiv 2408.08067).
+    """
+
+    name: ClassVar[str] = "context_recall"
+    reads: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts", "reference")
+    asks: ClassVar[tuple[str, ...]] = ("list_claims", "verify_claims", "detect_refusal")
+    layer: ClassVar[Layer] = "retrieval"
+
+    def score(self, sample: Sample) -> Flow:
+        if blank(sample.reference_text):
+            return Score.skipped("NO_REFERENCE")
+        if sample.retrieved_contexts is None:
+            return Score.skipped("NO_CONTEXT", "the data has no retrieved contexts")
+        if not sample.has_context:
+            return Score.of(0.0, "nothing was retrieved")
+        claims = yield from claims_of(sample, sample.reference_text, "NO_REFERENCE_CLAIMS")
+        [answer] = yield [VerifyClaims(claims.claims, chunks_of(sample).judged, question=claims.question)]
+        return share_of(claims, answer, "of the reference found in the contexts")

@@ -1,0 +1,160 @@
+"""Prompts that ask one decision for each of several items, matched by id and never by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from rageval_spark.errors import JudgeFault
+from rageval_spark.prompts.length import packed
+from rageval_spark.prompts.prompt import Accepted, Binary, Id, Prompt, Rating, ReplyModel, Text, Unacceptable, fault_of
+
+T = TypeVar("T")
+
+
+class Verdict(ReplyModel):
+    id: Id
+    reason: str = ""
+    verdict: Binary
+
+
+class Verdicts(ReplyModel):
+    verdicts: list[Verdict]
+
+
+class Rated(ReplyModel):
+    id: Id
+    reason: str = ""
+    rating: Rating
+
+
+class Ratings(ReplyModel):
+    ratings: list[Rated]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The judge's verdict (0 or 1) or rating (0 to 2) on one item, with its reason (may be empty)."""
+
+    value: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ItemPrompt(Prompt):
+    """A prompt over items; its value is a Decision by item id.
+
+    `replies_in` and `decides` name the reply's list and the field of its elements that decides; `best` is the
+    decision after which no other part of the contexts can change it.
+    """
+
+    replies_in: ClassVar[str]
+    decides: ClassVar[str]
+    element: ClassVar[type[ReplyModel]]
+    best: ClassVar[int] = 1
+    max_items: ClassVar[int]
+
+    @property
+    def items(self) -> tuple[Text, ...]:
+        raise NotImplementedError
+
+    def with_items(self, items: tuple[Text, ...]) -> ItemPrompt:
+        raise NotImplementedError
+
+    def accept(self, reply: Any) -> Accepted:
+        listed = reply.get(self.replies_in) if isinstance(reply, Mapping) else None
+        if not isinstance(listed, list):
+            raise Unacceptable("JUDGE_SCHEMA", f'the reply has no list under "{self.replies_in}"')
+        asked = [id for id, _ in self.items]
+        good: dict[int, dict[str, Any]] = {}
+        bad: dict[int, tuple[str, str]] = {}
+        surplus = False
+        for item in listed:
+            try:
+                one = _adapter(self.element).validate_python(item).model_dump()
+            except ValidationError as error:
+                bad[_id_of(item)] = fault_of(error)
+                continue
+            id = one["id"]
+            surplus |= id not in asked or id in good
+            if id in good and good[id][self.decides] != one[self.decides]:
+                bad[id] = ("JUDGE_COUNT_MISMATCH", f"id {id} has two different answers")
+            elif id in asked:
+                good.setdefault(id, one)
+        absent = ("JUDGE_COUNT_MISMATCH", "no answer")
+        missing = {id: bad.get(id, bad.get(0, absent)) for id in asked if id not in good or id in bad}
+        kept = [good[id] for id in asked if id not in missing]
+        return Accepted({self.replies_in: kept}, missing, surplus)
+
+    def value(self, reply: Mapping[str, Any]) -> dict[int, Decision]:
+        return {one["id"]: Decision(one[self.decides], one.get("reason", "")) for one in reply[self.replies_in]}
+
+    def merge(self, replies: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        merged = [one for reply in replies for one in reply[self.replies_in]]
+        return {self.replies_in: sorted(merged, key=lambda one: one["id"])}
+
+    def only(self, ids: Sequence[int]) -> ItemPrompt:
+        return self.with_items(tuple(item for item in self.items if item[0] in ids))
+
+    def halves(self) -> Sequence[Prompt]:
+        middle = len(self.items) // 2
+        return (self.with_items(self.items[:middle]), self.with_items(self.items[middle:])) if middle else ()
+
+    def join(self, answers: Sequence[Any]) -> dict[int, Decision]:
+        """The best decision of each id over the parts. A fault matters only where the best is not reached without it.
+
+        Raises JudgeFault whose `partial` holds the ids that are decided all the same.
+        """
+        best: dict[int, Decision] = {}
+        fault = next((answer for answer in answers if isinstance(answer, JudgeFault)), None)
+        for answer in answers:
+            for id, decision in (answer.partial if isinstance(answer, JudgeFault) else answer).items():
+                if id not in best or decision.value > best[id].value:
+                    best[id] = decision
+        decided = {id: best[id] for id in sorted(best) if fault is None or best[id].value == self.best}
+        if fault is not None and set(decided) != {id for id, _ in self.items}:
+            raise JudgeFault(fault.code, fault.reason, partial=decided)
+        return decided
+
+
+@dataclass(frozen=True)
+class ContextItemPrompt(ItemPrompt):
+    """One decision per context: at most ten contexts a prompt, one where `isolated`."""
+
+    max_items: ClassVar[int] = 10
+    contexts: tuple[Text, ...] = ()
+    isolated: bool = False
+
+    @property
+    def items(self) -> tuple[Text, ...]:
+        return self.contexts
+
+    def with_items(self, items: tuple[Text, ...]) -> ItemPrompt:
+        return replace(self, contexts=items)
+
+    def divide(self, token_limit: int) -> Sequence[Prompt]:
+        groups, split = packed(self.contexts, self.room(token_limit), 1 if self.isolated else self.max_items)
+        return [replace(self, contexts=group, context_split=split) for group in groups]
+
+    def room(self, token_limit: int) -> int:
+        """Tokens that the limit leaves for contexts."""
+        raise NotImplementedError
+
+
+def chunked(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+@lru_cache
+def _adapter(element: type[ReplyModel]) -> TypeAdapter[Any]:
+    return TypeAdapter(element)
+
+
+def _id_of(item: Any) -> int:
+    """The id of a faulty item; 0, which stands for every item left out, where it has none."""
+    id = item.get("id") if isinstance(item, Mapping) else None
+    return int(id) if isinstance(id, (int, str)) and str(id).strip().isdecimal() else 0

