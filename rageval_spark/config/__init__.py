@@ -1,0 +1,9 @@
+"""The config file: its keys (schema), how it is read (load), and what its metrics come to (metrics)."""
+
+from __future__ import annotations
+
+from rageval_spark.config.load import load, parse
+from rageval_spark.config.metrics import metric_of, planned, use_of
+from rageval_spark.config.schema import Config
+
+__all__ = ["Config", "load", "metric_of", "parse", "planned", "use_of"]

@@ -65,6 +65,7 @@ class HttpJudge(Endpoint):
     """
 
     provider: Literal["http"] = "http"
+    mode: Literal["live"] = "live"
     temperature: float | None = Field(default=0, ge=0)
     seed: int | None = None
     max_output_tokens: int | None = Field(default=None, gt=0)

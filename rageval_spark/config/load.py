@@ -1,0 +1,139 @@
+"""Reading a config file: YAML, variables of the environment, overrides, and errors that name the key."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from rageval_spark.config.schema import NOT_BUILT, Config
+from rageval_spark.errors import ConfigError
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> Config:
+    """The config in a YAML or JSON file, with `key.key=value` overrides. Raises ConfigError."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"there is no config file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the config file {path} cannot be read: {error}") from None
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} must hold keys and values, such as 'judge:' and 'evaluate:'")
+    for override in overrides:
+        _override(values, override)
+    return parse(values, str(path), environment)
+
+
+def parse(values: Mapping[str, Any], source: str = "the config", environment: Mapping[str, str] = os.environ) -> Config:
+    """The config that these values make. Raises ConfigError naming the key, what was found and what is possible."""
+    for dotted, what in NOT_BUILT.items():
+        if _has(values, dotted.split(".")):
+            raise ConfigError(f"{source}: {dotted} ({what}) is not built yet in this version; leave it out")
+    judge = values.get("judge")
+    for key, built in (("provider", "http"), ("mode", "live")):
+        if isinstance(judge, Mapping) and judge.get(key) in ("embedded", "batch", "files"):
+            raise ConfigError(f"{source}: judge.{key}: {judge[key]} is not built yet in this version; use {built}")
+    try:
+        return Config.model_validate(_expanded(values, environment, ()))
+    except ValidationError as error:
+        raise ConfigError(f"{source}: " + "; ".join(_said(one) for one in _plain(error))) from None
+
+
+def _has(values: Any, path: Sequence[str]) -> bool:
+    for part in path:
+        if not isinstance(values, Mapping) or part not in values:
+            return False
+        values = values[part]
+    return values is not None
+
+
+def _override(values: dict[str, Any], override: str) -> None:
+    dotted, sign, text = override.partition("=")
+    if not sign or not dotted:
+        raise ConfigError(f"--set takes key=value, for example judge.model=gpt-4o-mini; found {override!r}")
+    *path, last = dotted.split(".")
+    node: Any = values
+    for part in path:
+        node = node[int(part)] if isinstance(node, list) and part.isdecimal() and int(part) < len(node) else (
+            node.setdefault(part, {}) if isinstance(node, dict) else None)
+        if not isinstance(node, (dict, list)):
+            raise ConfigError(f"--set {dotted}: {part} holds no keys to set")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        value = text
+    if isinstance(node, list):
+        if not last.isdecimal() or int(last) >= len(node):
+            raise ConfigError(f"--set {dotted}: the list has {len(node)} entries, numbered from 0")
+        node[int(last)] = value
+    else:
+        node[last] = value
+
+
+def _expanded(value: Any, environment: Mapping[str, str], where: tuple[str, ...]) -> Any:
+    """The value with every ${VAR} in its texts replaced."""
+    if isinstance(value, Mapping):
+        return {str(key): _expanded(one, environment, (*where, str(key))) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_expanded(one, environment, (*where, str(place))) for place, one in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+
+    def of(place: re.Match[str]) -> str:
+        if place[1] not in environment:
+            raise ConfigError(f"{'.'.join(where)}: the environment variable {place[1]} is not set")
+        return environment[place[1]]
+
+    return VARIABLE.sub(of, value)
+
+
+def _plain(error: ValidationError) -> list[Any]:
+    """The errors with one entry a key: of a union's complaints, the first."""
+    seen: dict[tuple[Any, ...], Any] = {}
+    for one in error.errors(include_url=False, include_input=True):
+        seen.setdefault(tuple(part for part in one["loc"] if not str(part).startswith(("function-", "Gate", "float"))), one)
+    return [{**one, "loc": where} for where, one in seen.items()]
+
+
+def _said(error: Mapping[str, Any]) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        known = keys_at(error["loc"][:-1])
+        close = get_close_matches(str(error["loc"][-1]), known, 1)
+        meant = f"; did you mean {close[0]}?" if close else ""
+        return f"unknown key {where}{meant} (known here: {', '.join(known)})"
+    if error["type"] == "missing":
+        return f"{where} is missing"
+    found = error["input"]
+    shown = f", found {found!r}" if isinstance(found, (str, int, float, bool, type(None))) else ""
+    return f"{where}: {error['msg'].removeprefix('Value error, ')}{shown}"
+
+
+def keys_at(path: Sequence[Any]) -> list[str]:
+    """The keys that a config knows at a place."""
+    model: Any = Config
+    for part in path:
+        if isinstance(part, int) or model is None:
+            continue
+        field = model.model_fields.get(part) if isinstance(model, type) and issubclass(model, BaseModel) else None
+        model = _model_in(field.annotation) if field else model
+    return sorted(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+
+
+def _model_in(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)

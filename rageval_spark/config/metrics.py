@@ -1,0 +1,134 @@
+"""From the metrics named in a config to a plan: objects with parameters, thresholds and judges."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from rageval_spark.config.schema import Config, Group, MetricEntry
+from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
+from rageval_spark.errors import ConfigError
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.metric import Metric
+from rageval_spark.metrics import CATALOGUE
+from rageval_spark.sample import ALIASES, FIELDS
+
+OF_THE_USE = ("threshold", "judge", "as")
+"""Keys of a metric's entry that are not its own parameters."""
+
+
+def planned(config: Config) -> Plan:
+    """The plan of a config. Raises ConfigError for an unknown metric, parameter, field or a missing judge."""
+    groups = [_group(place, group, config) for place, group in enumerate(config.evaluate)]
+    for group in groups:
+        names = [use.name for use in group.uses]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigError(f"evaluate: two metrics are called {name!r} in one field group; name one with as:")
+    known = {use.name for group in groups for use in group.uses} | {"coverage"}
+    for name in config.gates:
+        if name not in known:
+            raise ConfigError(f"gates.{name}: no metric of this config is called so; there are {', '.join(sorted(known))}")
+    return Plan(tuple(groups))
+
+
+def _group(place: int, group: Group, config: Config) -> FieldGroup:
+    mapped = {}
+    for name, column in group.fields.items():
+        field = next((field for field in FIELDS if name == field or name in ALIASES.get(field, ())), None)
+        if field is None:
+            raise ConfigError(f"evaluate.{place}.fields: no sample field is called {name!r}; the fields are {', '.join(FIELDS)}")
+        mapped[field] = column
+    if not group.metrics:
+        raise ConfigError(f"evaluate.{place}.metrics is empty; the metrics are {', '.join(CATALOGUE)}")
+    return FieldGroup(mapped, tuple(metric_use(entry, config) for entry in group.metrics))
+
+
+def metric_use(entry: MetricEntry, config: Config) -> MetricUse:
+    """One entry of a metrics list: a name, or a name with its parameters."""
+    if isinstance(entry, str):
+        name, given = entry, {}
+    elif len(entry) == 1:
+        name, given = next(iter(entry.items()))
+        given = {} if given is None else given
+    else:
+        raise ConfigError(f"evaluate.metrics: each entry is a name or one name with its parameters, found {dict(entry)!r}")
+    if name == "preset":
+        raise ConfigError("evaluate.metrics: preset is not built yet in this version; list the metrics")
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"evaluate.metrics.{name}: parameters are keys and values, found {given!r}")
+    parameters = {key: value for key, value in given.items() if key not in OF_THE_USE}
+    return use_of(metric_of(name, parameters), config.judge, config.embeddings, scale=config.scale,
+                  **{key: given[key] for key in OF_THE_USE if key in given})
+
+
+def use_of(metric: Metric, judge: HttpJudge | None, embeddings: HttpEmbeddings | None, *, scale: float = 1,
+           **given: Any) -> MetricUse:
+    """A metric with its threshold (on the config's scale; half of it by default), its name and its judges."""
+    name = str(given.get("as", metric.name))
+    threshold = given.get("threshold", scale / 2)
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= scale:
+        raise ConfigError(f"evaluate.metrics.{name}.threshold lies in [0, {scale:g}], found {threshold!r}")
+    if "judge" in given:
+        judge = _other_judge(name, judge, given["judge"])
+    asks_judge = [kind for kind in metric.asks if kind != "embed"]
+    if asks_judge and judge is None:
+        raise ConfigError(f"{name} asks a judge, but the config has none. Add judge: {{model: …, base_url: …, api_key_env: …}}")
+    if "embed" in metric.asks and embeddings is None:
+        raise ConfigError(f"{name} needs embeddings, but the config has none. Add embeddings: {{model: …, base_url: …}}")
+    return MetricUse(metric, name, threshold / scale, judge if asks_judge else None,
+                     embeddings if "embed" in metric.asks else None)
+
+
+def _other_judge(name: str, judge: HttpJudge | None, changes: Any) -> HttpJudge:
+    where = f"evaluate.metrics.{name}.judge"
+    if not isinstance(changes, Mapping):
+        raise ConfigError(f"{where} holds the judge's keys that differ, such as model; found {changes!r}")
+    try:
+        return judge.altered(changes) if judge else HttpJudge.model_validate(dict(changes))
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_first(error)}") from None
+
+
+def metric_of(name: str, parameters: Mapping[str, Any]) -> Metric:
+    """A metric of the catalogue, or of a user's own class by `package.module:Class`."""
+    kind = _own_class(name) if ":" in name else CATALOGUE.get(name)
+    if kind is None:
+        close = get_close_matches(name, CATALOGUE, 1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise ConfigError(f"no metric is called {name!r}; {meant}The metrics are {', '.join(CATALOGUE)}, "
+                          f"or a class of your own as package.module:Class")
+    known = [field.name for field in fields(kind)]
+    for key in parameters:
+        if key not in known:
+            raise ConfigError(f"{name} has no parameter {key!r}; it has {', '.join([*known, *OF_THE_USE])}")
+    try:
+        metric: Metric = TypeAdapter(kind).validate_python(dict(parameters))
+    except ValidationError as error:
+        raise ConfigError(f"{name}: {_first(error)}") from None
+    return metric
+
+
+def _own_class(name: str) -> type[Metric]:
+    module, _, attribute = name.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"the metric {name!r} cannot be imported: {error}") from None
+    if not isinstance(kind, type) or not issubclass(kind, Metric):
+        raise ConfigError(f"{name!r} is no subclass of rageval_spark.Metric")
+    return kind
+
+
+def _first(error: ValidationError) -> str:
+    one = error.errors(include_url=False)[0]
+    return f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}, found {one.get('input')!r}"

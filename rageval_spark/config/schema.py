@@ -1,0 +1,89 @@
+"""The config as pydantic models: every key that can stand in a config file, with its default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge, Settings
+
+MetricEntry = str | Mapping[str, Any]
+
+
+class Input(Settings):
+    """Where the samples are: a path with its format, or a catalog table."""
+
+    path: str | None = None
+    format: str | None = None
+    table: str | None = None
+    options: Mapping[str, str] = Field(default_factory=dict)
+    where: str | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Input:
+        if (self.path is None) == (self.table is None):
+            raise ValueError("give either path or table")
+        return self
+
+
+class Output(Settings):
+    path: str = "out"
+
+
+class Group(Settings):
+    """One mapping from sample field to column, with the metrics scored through it. No mapping: columns by name."""
+
+    fields: Mapping[str, str] = Field(default_factory=dict)
+    metrics: Sequence[MetricEntry] = ()
+
+
+class Gate(Settings):
+    """What a metric must reach over all samples for the run to end with 0."""
+
+    average: float | None = None
+    pass_rate: float | None = Field(default=None, ge=0, le=1)
+
+
+class Spark(Settings):
+    """How a session of our own is started; without effect in a session that the caller made."""
+
+    master: str = "local[*]"
+    conf: Mapping[str, str] = Field(default_factory=dict)
+
+
+class Config(Settings):
+    """A whole config file."""
+
+    name: str = "rageval"
+    input: Input | None = None
+    output: Output = Output()
+    judge: HttpJudge | None = None
+    embeddings: HttpEmbeddings | None = None
+    evaluate: Sequence[Group] = Field(min_length=1)
+    slices: Sequence[str] = ()
+    gates: Mapping[str, Gate | float] = Field(default_factory=dict)
+    scale: Literal[1, 10] = 1
+    spark: Spark = Spark()
+
+    @property
+    def coverage_gate(self) -> float:
+        """The least share of judgements that must not fail."""
+        gate = self.gates.get("coverage", DEFAULT_COVERAGE)
+        return gate if isinstance(gate, float) else DEFAULT_COVERAGE
+
+    @property
+    def metric_gates(self) -> dict[str, Gate]:
+        """The gates of metrics; a bare number is one of the average."""
+        gates = {name: gate for name, gate in self.gates.items() if name != "coverage"}
+        return {name: gate if isinstance(gate, Gate) else Gate(average=gate) for name, gate in gates.items()}
+
+
+DEFAULT_COVERAGE = 0.95
+
+NOT_BUILT: Mapping[str, str] = {
+    "sample": "a part of the dataset", "limits": "budgets", "judge.prompts": "own wording",
+    "judge.repeat": "repeated prompts", "output.tables": "catalog tables",
+}
+"""Keys that the design knows and this version does not: refused as such, not as unknown."""

@@ -1,0 +1,121 @@
+"""The summary of a run: the JSON that a person reads first and a release is gated by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rageval_spark.engine.plan import Plan
+from rageval_spark.spark.stats import Tally
+
+Stats = Sequence[Mapping[str, Any]]
+SCALED = ("average", "min", "max", "std_dev", "p10", "p50", "p90", "ci_low", "ci_high", "average_low", "average_high")
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """One gate: what it wants, what was found (None: nothing was scored), and whether that is enough."""
+
+    gate: str
+    wanted: float
+    found: float | None
+    met: bool
+
+
+def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally, usage: Mapping[str, Any], scale: int,
+               gates: Sequence[GateResult], served_models: Sequence[str] = ()) -> dict[str, Any]:
+    """The summary as JSON-ready values. Scores are on the config's scale, shares and coverage in [0, 1].
+
+    `task_name` to `metrics_score` have the layout that Dingo's summaries have.
+    """
+    whole = [row for row in stats if row["slice"] is None]
+    total, good = tally.samples, tally.outcomes["good"]
+    return {
+        "task_name": name, "run_id": run_id, "status": "complete", "total": total,
+        "num_good": good, "num_bad": tally.outcomes["bad"], "num_incomplete": tally.outcomes["incomplete"],
+        "num_skipped": tally.outcomes["skipped"], "score": round(100 * good / total, 2) if total else 0.0,
+        "type_ratio": _type_ratio(tally, whole),
+        "metrics_score": {group.key: _group(group.key, plan, whole, tally, scale) for group in plan.groups},
+        "coverage": coverage(whole), "scale": scale,
+        "slices": [_sliced(row, scale) for row in stats if row["slice"] is not None],
+        "usage": dict(usage), "served_models": list(served_models), "diagnosis": [],
+        "gates": [asdict(gate) for gate in gates],
+    }
+
+
+def coverage(whole: Stats) -> float | None:
+    """The share of judgements, skipped ones aside, that did not fail; None where there were none."""
+    scored, failed = (sum(row[name] for row in whole) for name in ("count", "n_failed"))
+    return scored / (scored + failed) if scored + failed else None
+
+
+def gated(gates: Mapping[str, Mapping[str, float | None]], least_coverage: float, plan: Plan, stats: Stats,
+          scale: int) -> list[GateResult]:
+    """Each gate against the statistics of all rows; a metric in several field groups must meet it in each.
+
+    A gate of the average is a floor, or a ceiling where lower is better. Without any score it is not met.
+    """
+    whole = [row for row in stats if row["slice"] is None]
+    found = coverage(whole)
+    results = [GateResult("coverage", least_coverage, found, found is None or found >= least_coverage)]
+    lower = {use.name for group in plan.groups for use in group.uses if use.metric.direction == "lower"}
+    for metric, wanted in gates.items():
+        for row in whole:
+            if row["metric"] != metric:
+                continue
+            for figure, limit in wanted.items():
+                if limit is None:
+                    continue
+                value = row[figure] if row[figure] is None or figure == "pass_rate" else row[figure] * scale
+                met = value is not None and (value <= limit if metric in lower and figure == "average" else value >= limit)
+                results.append(GateResult(f"{metric}.{figure} ({row['field_group']})", limit, value, met))
+    return results
+
+
+def _group(key: str, plan: Plan, whole: Stats, tally: Tally, scale: int) -> dict[str, Any]:
+    thresholds = {use.name: use.threshold for group in plan.groups if group.key == key for use in group.uses}
+    codes: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {"skipped": {}, "failed": {}})
+    for (group, metric, status, code), count in sorted(tally.codes.items()):
+        if group == key:
+            codes[metric][status][code] = count
+    rows = [row for row in whole if row["field_group"] == key]
+    stats = {row["metric"]: {
+        **_dingo(row, scale), **_figures(row, scale), "threshold": thresholds[row["metric"]] * scale,
+        "n_skipped": row["n_skipped"], "skipped": codes[row["metric"]]["skipped"],
+        "n_failed": row["n_failed"], "failed": codes[row["metric"]]["failed"], "extra": row["extra"],
+        "layer": row["layer"],
+    } for row in rows}
+    averages = {metric: stat["score_average"] for metric, stat in stats.items()}
+    known = [average for average in averages.values() if average is not None]
+    return {"stats": stats, "summary": averages, "overall_average": round(sum(known) / len(known), 4) if known else None}
+
+
+def _dingo(row: Mapping[str, Any], scale: int) -> dict[str, Any]:
+    return {"score_average": _scaled(row["average"], scale), "score_count": row["count"],
+            "score_min": _scaled(row["min"], scale), "score_max": _scaled(row["max"], scale),
+            "score_std_dev": _scaled(row["std_dev"], scale)}
+
+
+def _figures(row: Mapping[str, Any], scale: int) -> dict[str, Any]:
+    figures = {name: _scaled(row[name], scale) for name in SCALED if name not in ("average", "min", "max", "std_dev")}
+    return {"total": row["total"], **figures, "pass_rate": row["pass_rate"], "coverage": row["coverage"]}
+
+
+def _sliced(row: Mapping[str, Any], scale: int) -> dict[str, Any]:
+    return {"slice": row["slice"], "slice_value": row["slice_value"], "field_group": row["field_group"],
+            "metric": row["metric"], **_dingo(row, scale), **_figures(row, scale),
+            "n_skipped": row["n_skipped"], "n_failed": row["n_failed"]}
+
+
+def _type_ratio(tally: Tally, whole: Stats) -> dict[str, dict[str, float]]:
+    totals = {row["field_group"]: row["total"] for row in whole}
+    ratios: dict[str, dict[str, float]] = defaultdict(dict)
+    for (group, label), count in sorted(tally.labels.items()):
+        ratios[group][label] = round(count / totals[group], 6)
+    return ratios
+
+
+def _scaled(value: float | None, scale: int) -> float | None:
+    return None if value is None else value * scale
