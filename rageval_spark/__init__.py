@@ -1,1 +1,29 @@
-"""x"""
+"""rageval_spark: a distributed evaluator of RAG systems and agents on Apache Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rageval_spark.engine.single import score
+from rageval_spark.errors import ConfigError, InputError, JudgeRefused, RagevalError
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.metric import Flow, Metric
+from rageval_spark.sample import Sample
+from rageval_spark.score import Score
+
+if TYPE_CHECKING:
+    from rageval_spark.run import Run, evaluate
+
+__all__ = [
+    "ConfigError", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric", "RagevalError", "Run",
+    "Sample", "Score", "evaluate", "score",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """`evaluate` and `Run` import Spark, so they are imported when first used."""
+    if name in ("Run", "evaluate"):
+        from rageval_spark import run
+
+        return getattr(run, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

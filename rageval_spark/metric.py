@@ -20,7 +20,7 @@ class Question(Protocol):
 
     def divide(self, token_limit: int) -> Sequence[Question]: ...
 
-    def join(self, answers: Sequence[Any]) -> Any: ...
+    def join(self, parts: Sequence[Any], answers: Sequence[Any]) -> Any: ...
 
 
 Flow = Generator[Any, Any, Score]
@@ -77,8 +77,9 @@ def play(metric: Metric, sample: Sample, token_limit: int = 100_000) -> Game:
     Prompts over `token_limit` are divided and their answers joined here, so that no metric knows of the limit.
     """
     spent, flags, judges = Usage(), dict[str, None](), dict[str, None]()
-    flow = metric.score(sample)
+    flow: Flow | None = None
     try:
+        flow = metric.score(sample)
         asked = next(flow)
         while True:
             prompts = asked if isinstance(asked, list) else [asked]
@@ -94,7 +95,7 @@ def play(metric: Metric, sample: Sample, token_limit: int = 100_000) -> Game:
                         judges.update({reply.judge: None} if reply.judge else {})
                 if any(part.context_split for part in divided):
                     flags["CONTEXT_SPLIT"] = None
-                answers.append(_joined(prompt, mine))
+                answers.append(_joined(prompt, divided, mine))
             if isinstance(asked, list):
                 asked = flow.send(answers)
             elif isinstance(answers[0], JudgeFault):
@@ -102,7 +103,7 @@ def play(metric: Metric, sample: Sample, token_limit: int = 100_000) -> Game:
             else:
                 asked = flow.send(answers[0])
     except StopIteration as end:
-        score: Score = end.value
+        score = end.value if isinstance(end.value, Score) else Score.failed("METRIC_ERROR", "the metric gave no score")
     except Skip as skip:
         score = skip.score
     except JudgeFault as fault:
@@ -110,17 +111,18 @@ def play(metric: Metric, sample: Sample, token_limit: int = 100_000) -> Game:
     except Exception as error:
         score = Score.failed("METRIC_ERROR", _where(error))
     finally:
-        flow.close()
+        if flow is not None:
+            flow.close()
     return replace(score, flags=tuple(dict.fromkeys((*score.flags, *flags))), usage=spent,
                    judge=", ".join(judges) or None)
 
 
-def _joined(prompt: Question, replies: Sequence[Reply | JudgeFault]) -> Any:
+def _joined(prompt: Question, parts: Sequence[Question], replies: Sequence[Reply | JudgeFault]) -> Any:
     answers = [reply.value if isinstance(reply, Reply) else reply for reply in replies]
     if len(answers) == 1:
         return answers[0]
     try:
-        return prompt.join(answers)
+        return prompt.join(parts, answers)
     except JudgeFault as fault:
         return fault
 

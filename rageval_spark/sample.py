@@ -54,7 +54,7 @@ class Sample:
         Raises SampleFault naming the field for a value that cannot be read as the field's type.
         """
         found = {name: values[source] for name, source in fields_found(values).items()}
-        return cls(**{name: READERS[name](name, value) for name, value in found.items() if value is not None})
+        return cls(**{name: _read(name, value) for name, value in found.items() if value is not None})
 
     @property
     def reference_text(self) -> str:
@@ -84,25 +84,38 @@ def blank(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
+def well_formed(text: str) -> str:
+    """The text with each half of a surrogate pair, as cut JSON escapes leave it, replaced: no UTF-8 can carry one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _read(field: str, value: Any) -> Any:
+    try:
+        return READERS[field](field, value)
+    except (ValueError, OverflowError, RecursionError) as error:  # such as a number or a nesting without bounds
+        raise SampleFault(f"{field}: cannot be read: {error}") from None
+
+
 def _fault(field: str, value: Any, expected: str) -> SampleFault:
-    found = json.dumps(value, ensure_ascii=False, default=str)
+    found = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
     shown = found if len(found) <= 80 else found[:77] + "..."
     return SampleFault(f"{field}: expected {expected}, found {_kind(value)} {shown}")
 
 
 def _kind(value: Any) -> str:
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", tuple: "a list",
+             dict: "an object", type(None): "nothing:"}
     return names.get(type(value), type(value).__name__)
 
 
 def _text(field: str, value: Any) -> str:
     if not isinstance(value, str):
         raise _fault(field, value, "a text")
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, as cut JSON escapes leave: no UTF-8 can carry it
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return value
+    return well_formed(value)
 
 
 def _identifier(field: str, value: Any) -> str:

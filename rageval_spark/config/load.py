@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from rageval_spark.config.schema import NOT_BUILT, Config
 from rageval_spark.errors import ConfigError
 
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> Config:
@@ -84,7 +84,7 @@ def _override(values: dict[str, Any], override: str) -> None:
 
 
 def _expanded(value: Any, environment: Mapping[str, str], where: tuple[str, ...]) -> Any:
-    """The value with every ${VAR} in its texts replaced."""
+    """The value with every ${VAR} and ${VAR:-default} in its texts replaced."""
     if isinstance(value, Mapping):
         return {str(key): _expanded(one, environment, (*where, str(key))) for key, one in value.items()}
     if isinstance(value, list):
@@ -93,6 +93,8 @@ def _expanded(value: Any, environment: Mapping[str, str], where: tuple[str, ...]
         return value
 
     def of(place: re.Match[str]) -> str:
+        if place[1] not in environment and place[2] is not None:
+            return place[2]
         if place[1] not in environment:
             raise ConfigError(f"{'.'.join(where)}: the environment variable {place[1]} is not set")
         return environment[place[1]]

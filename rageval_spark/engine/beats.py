@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rageval_spark.engine.files import Folder
 
-log = logging.getLogger(__name__)
-
 STOP = "stop"
 STALE_AFTER = 3
 """Periods without a new beat after which a task is taken for gone, and its share for free."""
+LEASE = 2.5
+"""Periods for which a task may use its share after a beat: it stops before others can take it for gone."""
 NEW_RUN = 7
 SETTLED = 10
 """Beats of the others up to which a starting task knows that its planned share is still kept for it, and after which
 the shares of planned tasks that never showed up are dealt out. The gap between the two is the safety margin."""
+RATES = "rates"
+WHOLE = 10_000
+"""The rates are shared like a limit of so many parts."""
 
 
 @dataclass
 class Beats:
     """One task's beats. `beat` is called once a period by one thread.
 
-    A task's share of a limit is limit ÷ tasks that run; never more than what the others' beats leave free, so the sum
-    over tasks stays within the limit at every moment, also while tasks come and go.
+    A task's share of a limit is limit ÷ tasks that run; a task that is to grow leaves to the others what they still
+    hold beyond theirs, so that the sum over tasks stays within the limit at every moment, also while tasks come and go.
     """
 
     folder: Folder
@@ -40,31 +42,36 @@ class Beats:
     _seen: dict[str, tuple[int, float, Mapping[str, Any]]] = field(default_factory=dict)
     _joined_at: int | None = None
     _last: float | None = None
+    _shares: dict[str, int] = field(default_factory=dict)
+    _held: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.name = self.name or f"task-{self.index:05d}-{uuid.uuid4().hex[:8]}"
+        self.name = self.name or f"{_place(self.index)}-{uuid.uuid4().hex[:8]}"
+
+    @property
+    def lease_s(self) -> float:
+        """How long after the beginning of a beat the shares that it returned may be used."""
+        return LEASE * self.period_s
 
     def beat(self, limits: Mapping[str, int], state: Mapping[str, Any],
              in_flight: Mapping[str, int]) -> tuple[dict[str, int], float]:
         """Write a beat and return this task's capacity for each limit, and its fraction of the rates."""
         now = self.clock()
-        late = self._last is not None and now - self._last > (STALE_AFTER - 0.5) * self.period_s
         self._read(now)
-        others = [beat for _, _, beat in self._alive(now)]
-        newcomer = self._sequence == 0 and any(beat["sequence"] >= NEW_RUN for beat in others)
-        if late or newcomer:
+        others = self._alive(now)
+        late = self._last is not None and now - self._last > self.lease_s
+        if late or self._sequence == 0 and any(beat["sequence"] >= NEW_RUN for beat in others):
             self._joined_at = self._sequence
-        waiting = self._joined_at is not None and self._sequence < self._joined_at + 2
-        tasks, rank = self._standing(others)
-        shares = {}
-        for name, limit in limits.items():
-            fair = limit // tasks + (rank < limit % tasks)
-            free = limit - sum(beat["held"].get(name, 0) for beat in others)
-            shares[name] = 0 if waiting else max(0, min(fair, free) if self._sequence or newcomer else fair)
-        held = {name: max(in_flight.get(name, 0), shares[name]) for name in limits}
-        self._write({**state, "held": held, "in_flight": dict(in_flight)})
-        self._last = now
-        return shares, 0.0 if waiting else 1 / tasks
+        limits = {**limits, RATES: WHOLE}
+        if self._joined_at is not None and self._sequence < self._joined_at + 2:
+            shares = dict.fromkeys(limits, 0)
+        else:
+            shares = self._divided(limits, others)
+        # the last share is held for one beat more: the window may not have shrunk yet
+        self._held = {name: max(in_flight.get(name, 0), shares[name], self._shares.get(name, 0)) for name in limits}
+        self._write({**state, "held": self._held, "in_flight": dict(in_flight)})
+        self._shares, self._last = shares, now
+        return {name: share for name, share in shares.items() if name != RATES}, shares[RATES] / WHOLE
 
     def leave(self, state: Mapping[str, Any]) -> None:
         """The last beat: the task is done and holds nothing."""
@@ -73,18 +80,26 @@ class Beats:
     def stop_asked(self) -> bool:
         return self.folder.exists(STOP)
 
-    def _standing(self, others: list[Mapping[str, Any]]) -> tuple[int, int]:
-        """How many tasks share the limits, and which of them this one is."""
-        ahead = sum(beat["name"] < self.name for beat in others)
-        if self._sequence >= SETTLED:
-            return len(others) + 1, ahead
-        seen = {self.index, *(beat["index"] for _, _, beat in self._seen.values())}
-        unseen = [index for index in range(self.planned) if index not in seen]
-        return len(others) + 1 + len(unseen), ahead + sum(index < self.index for index in unseen)
+    def _divided(self, limits: Mapping[str, int], others: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+        tasks = sorted([self.name, *(beat["name"] for beat in others), *self._awaited()])
+        shares = {}
+        for name, limit in limits.items():
+            fair = {task: limit // len(tasks) + (rank < limit % len(tasks)) for rank, task in enumerate(tasks)}
+            mine = fair[self.name]
+            beyond = sum(max(0, beat["held"].get(name, 0) - fair[beat["name"]]) for beat in others)
+            shares[name] = max(mine - beyond, min(mine, self._held.get(name, 0)))
+        return shares
 
-    def _alive(self, now: float) -> list[tuple[int, float, Mapping[str, Any]]]:
-        return [one for one in self._seen.values()
-                if not one[2].get("done") and now - one[1] < STALE_AFTER * self.period_s]
+    def _awaited(self) -> list[str]:
+        """The places of planned tasks that have not shown up yet, as long as their shares are kept for them."""
+        seen = [beat for _, _, beat in self._seen.values()]
+        if max([self._sequence, *(beat["sequence"] for beat in seen)]) >= SETTLED:
+            return []
+        return [_place(index) for index in {*range(self.planned)} - {self.index, *(beat["index"] for beat in seen)}]
+
+    def _alive(self, now: float) -> list[Mapping[str, Any]]:
+        return [beat for _, seen_at, beat in self._seen.values()
+                if not beat.get("done") and now - seen_at < STALE_AFTER * self.period_s]
 
     def _read(self, now: float) -> None:
         for beat in read(self.folder):
@@ -98,6 +113,10 @@ class Beats:
         self.folder.write_json(f"{self.name}.json", beat)
 
 
+def _place(index: int) -> str:
+    return f"task-{index:05d}"
+
+
 def read(folder: Folder) -> list[dict[str, Any]]:
     """The last beat of every task; one that is being replaced is left out."""
     beats = []
@@ -106,7 +125,7 @@ def read(folder: Folder) -> list[dict[str, Any]]:
             beat = folder.read_json(name)
         except (FileNotFoundError, ValueError):
             continue
-        if isinstance(beat, dict) and "sequence" in beat:
+        if isinstance(beat, dict) and {"name", "index", "sequence", "held"} <= beat.keys():
             beats.append(beat)
     return beats
 

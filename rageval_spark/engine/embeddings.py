@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from rageval_spark.engine.window import Window
+from rageval_spark.judges.wire import Unanswered
 from rageval_spark.score import Usage
 
 LONGEST_WAIT_S = 1.0
 LITTLE_TO_DO_WAIT_S = 0.1
 
 Vectors = tuple[list[Any], Usage, "str | None"]
+Waiting = tuple[str, int, "asyncio.Future[tuple[Any, Usage, str | None]]"]
+"""A text, the order of its sample, and where its vector goes."""
 
 
 class Gatherer:
@@ -24,7 +27,7 @@ class Gatherer:
         self._batch_size = batch_size
         self._window = window
         self._send = send
-        self._texts: list[tuple[str, int, asyncio.Future[tuple[Any, Usage, str | None]]]] = []
+        self._texts: list[Waiting] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
 
@@ -56,10 +59,14 @@ class Gatherer:
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
-    async def _deliver(self, batch: list[tuple[str, int, asyncio.Future[tuple[Any, Usage, str | None]]]]) -> None:
+    async def _deliver(self, batch: list[Waiting]) -> None:
         try:
             vectors, usage, model = await self._send([text for text, _, _ in batch], min(order for _, order, _ in batch))
         except BaseException as error:
+            half = len(batch) // 2
+            if half and _for_its_texts(error):  # one text that is refused is not to cost the others their vectors
+                await asyncio.gather(self._deliver(batch[:half]), self._deliver(batch[half:]))
+                return
             for _, _, vector in batch:
                 if not vector.done():
                     vector.set_exception(error)
@@ -69,6 +76,12 @@ class Gatherer:
         for (_, _, future), vector, mine in zip(batch, vectors, _parts(usage, len(batch)), strict=True):
             if not future.done():
                 future.set_result((vector, mine, model))
+
+
+def _for_its_texts(error: BaseException) -> bool:
+    """Whether the server took offence at what was sent, rather than at who sent it or how much."""
+    refusal = error.__cause__
+    return isinstance(refusal, Unanswered) and not refusal.transient and not refusal.fatal
 
 
 def _parts(usage: Usage, count: int) -> list[Usage]:

@@ -6,13 +6,15 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import aiohttp
 import numpy as np
 
+from rageval_spark.engine.desk import Desk
 from rageval_spark.engine.embeddings import Gatherer
 from rageval_spark.engine.plan import MetricUse, Plan
 from rageval_spark.engine.retry import Patience
@@ -21,13 +23,13 @@ from rageval_spark.engine.window import Window
 from rageval_spark.errors import ConfigError, JudgeFault
 from rageval_spark.judges import wire
 from rageval_spark.judges.conversation import Answer, Completion, Turn, converse
-from rageval_spark.judges.http import Secret, headers_of, post
-from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge
+from rageval_spark.judges.http import post
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, play
 from rageval_spark.prompts import length
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.prompt import Prompt
-from rageval_spark.prompts.rendering import Rendered, Rendering
+from rageval_spark.prompts.rendering import Rendered
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Usage
 
@@ -42,38 +44,11 @@ class Place:
     bucket: int
 
 
-class Desk:
-    """One judge or embedding model as a task asks it."""
-
-    def __init__(self, endpoint: Endpoint, plan: Plan, window: Window):
-        self.endpoint = endpoint
-        self.window = window
-        self.key = plan.keys.get(endpoint, Secret())
-        self.headers = headers_of(endpoint, self.key)
-        self.transport = plan.transports.get(endpoint, wire.Transport())
-        self.trouble_since: float | None = None
-        self.fatal: wire.Unanswered | None = None
-        if isinstance(endpoint, HttpJudge):
-            self.rendering = Rendering(endpoint.signature(), endpoint.language, endpoint.reasons)
-            self.chat = wire.ChatWire(endpoint, self.transport)
-        elif isinstance(endpoint, HttpEmbeddings):
-            self.rendering = Rendering(endpoint.signature())
-
-    def learn(self, refusal: wire.Unanswered) -> bool:
-        """Whether the refusal was about a parameter or format that is left out from now on."""
-        learnt = wire.adapted(self.transport, refusal)
-        if learnt is None:
-            return False
-        self.transport = learnt
-        if isinstance(self.endpoint, HttpJudge):
-            self.chat.transport = learnt
-        return True
-
-
 class Engine:
     """Answers prompts from the store, from a prompt already in flight, or from the judge. Lives in one event loop.
 
-    `counts` is what beats and progress show: prompts, reused, failed, retries by cause.
+    `counts` is what beats and progress show: prompts, reused, failed, retries by cause. `spent` is what the server
+    reported by model, repairs and prompts that failed in the end included.
     """
 
     def __init__(self, plan: Plan, store: RepliesStore, session: aiohttp.ClientSession, windows: Mapping[str, Window]):
@@ -81,13 +56,12 @@ class Engine:
         self._session = session
         self.windows = windows
         self.counts: Counter[str] = Counter()
+        self.spent: dict[str, Usage] = {}
         self._in_flight: dict[str, asyncio.Future[Mapping[str, Any] | JudgeFault]] = {}
         self._desks = {endpoint: Desk(endpoint, plan, windows[endpoint.base_url]) for endpoint in plan.endpoints()}
-        self._gatherers = {
-            endpoint: Gatherer(endpoint.batch_size, desk.window, lambda texts, order, desk=desk: self._embed(desk, texts, order))
-            for endpoint, desk in self._desks.items() if isinstance(endpoint, HttpEmbeddings)
-        }
-        self._by_use: dict[tuple[int, str], Desk] = {}
+        self._gatherers = {id(desk): Gatherer(endpoint.batch_size, desk.window, partial(self._embed, desk))
+                           for endpoint, desk in self._desks.items() if isinstance(endpoint, HttpEmbeddings)}
+        self._by_use: dict[tuple[int, str], Desk] = {}  # by id: settings are dear to hash
 
     async def score(self, use: MetricUse, sample: Sample, place: Place) -> Score:
         """Play one metric over one sample. Raises window.Closed where the run is stopped meanwhile."""
@@ -96,26 +70,33 @@ class Engine:
         try:
             prompts = next(game)
             while True:
-                if len(prompts) == 1:
-                    replies = [await self._reply(use, prompts[0], sample, place)]
-                else:
-                    replies = await asyncio.gather(*(self._reply(use, prompt, sample, place) for prompt in prompts))
-                prompts = game.send(replies)
+                prompts = game.send(await self._replies(use, prompts, sample, place))
         except StopIteration as end:
             score: Score = end.value
             return score
         finally:
             game.close()
 
+    async def _replies(self, use: MetricUse, prompts: Sequence[Any], sample: Sample, place: Place,
+                       ) -> Sequence[Reply | JudgeFault]:
+        if len(prompts) == 1:
+            return [await self._reply(use, prompts[0], sample, place)]
+        asked = (self._reply(use, prompt, sample, place) for prompt in prompts)
+        replies = await asyncio.gather(*asked, return_exceptions=True)  # none is left behind when another is turned away
+        for reply in replies:
+            if isinstance(reply, BaseException) and not isinstance(reply, JudgeFault):
+                raise reply
+        return cast("list[Reply | JudgeFault]", replies)
+
     async def _reply(self, use: MetricUse, prompt: Prompt | Embed, sample: Sample, place: Place) -> Reply | JudgeFault:
         desk = self._desk(use, prompt.kind)
         if isinstance(prompt, Embed):
             key = desk.rendering.embedding_key(prompt)
-            row, paid = await self._once(key, lambda: self._vector(desk, key, prompt, place))
+            row, paid = await self._once(key, place, lambda: self._vector(desk, key, prompt, place))
         else:
             rendered = desk.rendering.render(prompt, desk.rendering.language_of(sample.user_input, sample.response))
             key = rendered.key
-            row, paid = await self._once(key, lambda: self._ask(desk, prompt, rendered, place))
+            row, paid = await self._once(key, place, lambda: self._ask(desk, prompt, rendered, place))
         counted = 0 if isinstance(prompt, Embed) else 1
         if isinstance(row, JudgeFault):
             return row if paid else JudgeFault(row.code, row.reason, partial=row.partial, usage=Usage(counted, counted))
@@ -132,19 +113,23 @@ class Engine:
         if known is None:
             endpoint = use.embeddings if kind == "embed" else use.judge.for_kind(kind) if use.judge else None
             if endpoint is None or endpoint not in self._desks:
-                raise ConfigError(f"{use.name} asks {kind}, for which there is no judge; does its class name it in `asks`?")
+                raise ConfigError(f"{use.name} asks {kind}, for which there is no judge; "
+                                  f"does its class name it in `asks`?")
             known = self._by_use[id(use), kind] = self._desks[endpoint]
         return known
 
-    async def _once(self, key: str, ask: Callable[[], Awaitable[dict[str, Any]]],
+    async def _once(self, key: str, place: Place, ask: Callable[[], Awaitable[dict[str, Any]]],
                     ) -> tuple[Mapping[str, Any] | JudgeFault, bool]:
         """The stored row for a key, and whether this call paid for it. Asked once however many want it at a time."""
-        if (row := self._store.find(key)) is not None:
+        if (row := self._store.find(place.bucket, key)) is not None:
             self.counts["reused"] += 1
             return row, False
         if (shared := self._in_flight.get(key)) is not None:
             self.counts["reused"] += 1
-            return await asyncio.shield(shared), False
+            row = await asyncio.shield(shared)
+            if not isinstance(row, JudgeFault):
+                self._store.keep(place.bucket, row)
+            return row, False
         future = self._in_flight[key] = asyncio.get_running_loop().create_future()
         try:
             outcome: Mapping[str, Any] | JudgeFault = await ask()
@@ -164,14 +149,15 @@ class Engine:
         judge = desk.endpoint
         assert isinstance(judge, HttpJudge)
         talk = converse(prompt, rendered.language, judge.max_output_tokens)
-        give_up = time.monotonic() + judge.deadline_s
+        patience = Patience(judge.max_attempts, judge.deadline_s)
         self.counts["prompts"] += 1
         spent = Usage(prompts=1)
         try:
             turn = next(talk)
             while True:
-                completion = await self._complete(desk, turn, prompt, rendered, place, give_up)
+                completion = await self._complete(desk, turn, prompt, rendered, place, patience)
                 spent += completion.usage
+                self._spend(desk, completion.usage)
                 turn = talk.send(completion)
         except StopIteration as end:
             answer: Answer = end.value
@@ -180,30 +166,33 @@ class Engine:
         row = {
             "key": rendered.key, "kind": rendered.kind, "model": judge.model, "served_model": answer.served_model,
             "fingerprint": answer.fingerprint, "reply": json.dumps(answer.reply, ensure_ascii=False),
-            "raw": list(answer.raw), "flags": list(answer.flags), "vector": None, "prompt_tokens": answer.usage.prompt_tokens,
-            "completion_tokens": answer.usage.completion_tokens, "cached_tokens": answer.usage.cached_tokens,
+            "raw": list(answer.raw), "flags": list(answer.flags), "vector": None,
+            "prompt_tokens": answer.usage.prompt_tokens, "completion_tokens": answer.usage.completion_tokens, "cached_tokens": answer.usage.cached_tokens,
             "latency_ms": answer.usage.latency_ms,
         }
         self._store.put(place.bucket, row)
         return row
 
     async def _complete(self, desk: Desk, turn: Turn, prompt: Prompt, rendered: Rendered, place: Place,
-                        give_up: float) -> Completion:
+                        patience: Patience) -> Completion:
         part = rendered if turn.prompt is prompt else desk.rendering.render(turn.prompt, rendered.language)
 
         async def attempt() -> Completion:
             body = desk.chat.body(part, turn.note, turn.max_output_tokens)
-            return wire.completion(*await post(self._session, desk.endpoint, "chat/completions", desk.headers, body, desk.key))
+            return wire.completion(*await self._post(desk, "chat/completions", body))
 
         tokens = length.INSTRUCTION_TOKENS + length.tokens(part.data) if desk.window.tokens_per_minute else 0
-        return await self._attempts(desk, attempt, place.order, tokens, give_up)
+        return await self._attempts(desk, attempt, place.order, tokens, patience)
+
+    async def _post(self, desk: Desk, path: str, body: bytes) -> tuple[bytes, float]:
+        return await post(self._session, desk.endpoint, path, desk.headers, body, desk.key)
 
     async def _vector(self, desk: Desk, key: str, prompt: Embed, place: Place) -> dict[str, Any]:
-        vector, usage, served = await self._gatherers[desk.endpoint].embed(prompt.text, place.order)
+        vector, usage, served = await self._gatherers[id(desk)].embed(prompt.text, place.order)
         row = {
             "key": key, "kind": prompt.kind, "model": desk.endpoint.model, "served_model": served, "fingerprint": None,
-            "reply": None, "raw": None, "flags": None, "vector": vector.astype("<f4").tobytes(), "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": 0, "cached_tokens": 0, "latency_ms": usage.latency_ms,
+            "reply": None, "raw": None, "flags": None, "vector": vector.astype("<f4").tobytes(),
+            "prompt_tokens": usage.prompt_tokens, "completion_tokens": 0, "cached_tokens": 0, "latency_ms": usage.latency_ms,
         }
         self._store.put(place.bucket, row)
         return row
@@ -214,49 +203,39 @@ class Engine:
 
         async def attempt() -> tuple[list[Any], Usage, str | None]:
             body = wire.embeddings_body(settings, desk.transport, texts)
-            answer, ms = await post(self._session, settings, "embeddings", desk.headers, body, desk.key)
+            answer, ms = await self._post(desk, "embeddings", body)
             return wire.embeddings(answer, len(texts), ms)
 
         self.counts["embedding_requests"] += 1
-        return await self._attempts(desk, attempt, order, 0, time.monotonic() + settings.deadline_s)
+        tokens = sum(map(length.tokens, texts)) if desk.window.tokens_per_minute else 0
+        patience = Patience(settings.max_attempts, settings.deadline_s)
+        vectors = await self._attempts(desk, attempt, order, tokens, patience)
+        self._spend(desk, vectors[1])
+        return vectors
+
+    def _spend(self, desk: Desk, usage: Usage) -> None:
+        model = desk.endpoint.model
+        self.spent[model] = self.spent.get(model, Usage()) + usage
 
     async def _attempts(self, desk: Desk, attempt: Callable[[], Awaitable[T]], order: int, tokens: int,
-                        give_up: float) -> T:
-        """Try until it is answered. Each attempt holds a place in the window; waits between attempts hold none.
-
-        Where nothing has succeeded for a whole deadline, a prompt gets one attempt only.
-        """
-        settings: Any = desk.endpoint
-        patience = Patience(settings.max_attempts, give_up)
+                        patience: Patience) -> T:
+        """Try until it is answered. Each attempt holds a place in the window; waits between attempts hold none."""
         while True:
-            await desk.window.acquire(order, tokens)
-            refusal: wire.Unanswered
+            await desk.enter(order, tokens)
+            began, sent = time.monotonic(), desk.transport
+            patience.begin(began)
             try:
-                if desk.fatal:
-                    raise desk.fatal
-                began = time.monotonic()
                 done = await attempt()
-                desk.trouble_since = None
-                desk.window.answered(time.monotonic() - began)
+                desk.answered(began)
                 return done
-            except wire.Unanswered as error:
-                refusal = error
-                if error.throttled:
-                    desk.window.throttled()
-                if error.status in wire.THROTTLED:  # keep the place for a round trip, or the next is refused at once
+            except wire.Unanswered as refusal:
+                wait = desk.refused(refusal, sent, began, patience)
+                if wait is None:
+                    raise JudgeFault(refusal.code, refusal.reason) from refusal
+                if refusal.status in wire.THROTTLED:  # keep the place for a round trip, or the next is refused at once
                     await asyncio.sleep(min(desk.window.round_trip_s, 1.0))
+                if wait:
+                    self.counts[f"retry_{refusal.status or refusal.code.removeprefix('JUDGE_').lower()}"] += 1
             finally:
                 desk.window.release()
-            if desk.learn(refusal):
-                continue
-            if refusal.fatal:
-                desk.fatal = refusal
-            now = time.monotonic()
-            desk.trouble_since = desk.trouble_since or now
-            patience.give_up_at = min(give_up, desk.trouble_since + settings.deadline_s)
-            wait = patience.wait_s(refusal, now)
-            if wait is None:
-                raise JudgeFault(refusal.code, refusal.reason)
-            self.counts[f"retry_{refusal.status or refusal.code.removeprefix('JUDGE_').lower()}"] += 1
             await asyncio.sleep(wait)
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import posixpath
 import uuid
@@ -65,9 +66,14 @@ class Folder:
             return
         system.create_dir(posixpath.dirname(self.path(name)), recursive=True)
         draft = self.path(f"{posixpath.dirname(name)}/.{uuid.uuid4().hex}.tmp".lstrip("/"))
-        with system.open_output_stream(draft) as out:
-            out.write(content)
-        system.move(draft, self.path(name))
+        try:
+            with system.open_output_stream(draft) as out:
+                out.write(content)
+            system.move(draft, self.path(name))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                system.delete_file(draft)
+            raise
 
     def read(self, name: str) -> bytes:
         """The file's content; raises FileNotFoundError."""

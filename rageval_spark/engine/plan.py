@@ -35,7 +35,7 @@ class MetricUse:
         quality = "QUALITY_GOOD" if passed else "QUALITY_BAD"
         return f"{quality}.{self.name.upper()}_{'PASS' if passed else 'FAIL'}"
 
-    def endpoints(self) -> Iterator[Endpoint]:
+    def endpoints(self) -> Iterator[HttpJudge | HttpEmbeddings]:
         """Every judge and embedding model that this use may ask."""
         for kind in self.metric.asks:
             if kind == "embed" and self.embeddings:
@@ -64,7 +64,7 @@ class Plan:
     keys: Mapping[Endpoint, Secret] = field(default_factory=dict, repr=False)
     transports: Mapping[Endpoint, Transport] = field(default_factory=dict)
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[HttpJudge | HttpEmbeddings]:
         uses = (use for group in self.groups for use in group.uses)
         return list(dict.fromkeys(endpoint for use in uses for endpoint in use.endpoints()))
 
@@ -75,6 +75,14 @@ class Plan:
     def max_concurrency(self) -> int:
         """The largest limit of a judge: what the number of tasks is held against."""
         return max((judge.max_concurrency for judge in self.judges()), default=64)
+
+    def limits(self) -> dict[str, int]:
+        """The limit of requests in flight by server: the smallest that a judge there is given."""
+        limits: dict[str, int] = {}
+        for endpoint in self.endpoints():
+            limit = endpoint.max_concurrency if isinstance(endpoint, HttpJudge) else self.max_concurrency
+            limits[endpoint.base_url] = min(limit, limits.get(endpoint.base_url, limit))
+        return limits
 
     def equipped(self, keys: Mapping[Endpoint, Secret], transports: Mapping[Endpoint, Transport]) -> Plan:
         return replace(self, keys=keys, transports=transports)

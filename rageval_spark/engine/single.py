@@ -10,7 +10,7 @@ from typing import Any
 from rageval_spark.engine.engine import Engine, Place
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
 from rageval_spark.engine.store import RepliesStore
-from rageval_spark.engine.task import windows
+from rageval_spark.engine.window import windows_of
 from rageval_spark.errors import ConfigError, SampleFault
 from rageval_spark.judges import http
 from rageval_spark.judges.preflight import key_of
@@ -44,7 +44,7 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: HttpJudge |
 
 async def _score(plan: Plan, use: MetricUse, sample: Sample) -> Score:
     async with http.session(limit=0) as session:
-        engine = Engine(plan, RepliesStore(None, run_id=""), session, windows(plan))
+        engine = Engine(plan, RepliesStore(None, run_id=""), session, windows_of(plan))
         return await engine.score(use, sample, Place(0, 0))
 
 

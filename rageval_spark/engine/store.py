@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -20,12 +21,17 @@ log = logging.getLogger(__name__)
 
 SCHEMA = pa.schema([
     ("key", pa.string()), ("kind", pa.string()), ("model", pa.string()), ("served_model", pa.string()),
-    ("fingerprint", pa.string()), ("reply", pa.string()), ("raw", pa.list_(pa.string())), ("flags", pa.list_(pa.string())),
-    ("vector", pa.binary()),
+    ("fingerprint", pa.string()), ("reply", pa.string()), ("raw", pa.list_(pa.string())),
+    ("flags", pa.list_(pa.string())), ("vector", pa.binary()),
     ("prompt_tokens", pa.int64()), ("completion_tokens", pa.int64()), ("cached_tokens", pa.int64()),
     ("latency_ms", pa.float64()), ("created_at", pa.float64()), ("run_id", pa.string()), ("bucket", pa.int32()),
 ])  # fmt: skip
 """One row per accepted reply. `reply` is JSON, `vector` little-endian float32, `created_at` seconds since 1970."""
+
+KNOWN = ("key", "kind", "model", "served_model", "fingerprint", "reply", "flags", "vector", "created_at")
+"""What is kept in memory of a reply."""
+FREE = {"prompt_tokens": 0, "completion_tokens": 0, "cached_tokens": 0, "latency_ms": 0.0}
+"""What a reply took that is kept once more."""
 
 MOST_BUCKETS = 8192
 LEAST_BUCKETS = 64
@@ -55,7 +61,8 @@ def layout(folder: Folder) -> int | None:
         raise StoreError(f"{folder}/{LAYOUT} cannot be read; it holds the number of buckets. If the store is not "
                          f"needed, delete the folder; otherwise restore the file.") from None
     if version > VERSION:
-        raise StoreError(f"{folder} was written by a newer version of rageval_spark (store version {version}, known {VERSION})")
+        raise StoreError(f"{folder} was written by a newer version of rageval_spark (store version {version}, "
+                         f"known {VERSION})")
     return buckets
 
 
@@ -66,8 +73,9 @@ def create(folder: Folder, buckets: int) -> None:
 class RepliesStore:
     """One task's view of the store: the buckets it has open, and what is still to be written.
 
-    `find` and `put` are called by the loop, `open` and `close` by the thread that feeds it, `flush` by the keeper.
-    Without a folder everything stays in memory.
+    `find`, `keep` and `put` are called by the loop, `open` and `close` by the thread that feeds it, `flush` by the
+    keeper. Of the stored replies those of this run are always used (a retry pays for nothing again), those of other
+    runs with `reuse` and up to `max_age_s`. Without a folder nothing outlives its bucket.
     """
 
     def __init__(self, folder: Folder | None, *, run_id: str, max_age_s: float | None = None, reuse: bool = True):
@@ -86,17 +94,25 @@ class RepliesStore:
     def open(self, bucket: int) -> None:
         """Bring a bucket's replies into memory; nothing happens where it is open."""
         if bucket not in self._open:
-            self._open[bucket] = self._load(bucket) if self._folder is not None and self._reuse else {}
+            self._open[bucket] = {} if self._folder is None else self._load(bucket)
 
-    def find(self, key: str) -> Mapping[str, Any] | None:
-        for replies in list(self._open.values()):
-            if key in replies:
-                return replies[key]
-        return None
+    def find(self, bucket: int, key: str) -> Mapping[str, Any] | None:
+        """The reply to a prompt of this bucket's samples, be it from another bucket that is open."""
+        row = self._open.get(bucket, {}).get(key)
+        if row is None:
+            row = next((replies[key] for replies in list(self._open.values()) if key in replies), None)
+            if row is not None:
+                self.keep(bucket, row)
+        return row
 
-    def put(self, bucket: int, row: dict[str, Any]) -> None:
-        row = {**row, "run_id": self._run_id, "bucket": bucket, "created_at": time.time()}
-        self._open.setdefault(bucket, {})[row["key"]] = row
+    def keep(self, bucket: int, row: Mapping[str, Any]) -> None:
+        """Keep a reply that another bucket paid for in this one too: a later run may never have both open at once."""
+        if row["key"] not in self._open.get(bucket, {}):
+            self.put(bucket, {**{name: row.get(name) for name in KNOWN}, **FREE})
+
+    def put(self, bucket: int, row: Mapping[str, Any]) -> None:
+        row = {"created_at": time.time(), **row, "run_id": self._run_id, "bucket": bucket}
+        self._open.setdefault(bucket, {})[row["key"]] = {name: row.get(name) for name in KNOWN}
         if self._folder is not None:
             with self._lock:
                 self._pending.append(row)
@@ -106,74 +122,83 @@ class RepliesStore:
         return len(self._pending)
 
     def flush(self) -> None:
-        """Make every reply put so far durable: one new part per bucket."""
+        """Make every reply put so far durable: one new part per bucket. What cannot be written stays pending."""
         if self._folder is None:
             return
         with self._flushing:
             with self._lock:
                 rows, self._pending = self._pending, []
+            unwritten = defaultdict(list)
+            for row in rows:
+                unwritten[row["bucket"]].append(row)
             try:
-                by_bucket = defaultdict(list)
-                for row in rows:
-                    by_bucket[row["bucket"]].append(row)
-                for bucket, mine in sorted(by_bucket.items()):
-                    self._written[bucket].append(self._write(bucket, mine))
-                    rows = [row for row in rows if row["bucket"] != bucket]
-            except BaseException:
+                for bucket in sorted(unwritten):
+                    part = self._write(bucket, pa.Table.from_pylist(unwritten[bucket], schema=SCHEMA))
+                    self._written[bucket].append(part)
+                    del unwritten[bucket]
+            finally:
                 with self._lock:
-                    self._pending = rows + self._pending
-                raise
+                    self._pending[:0] = itertools.chain.from_iterable(unwritten.values())
 
     def close(self, bucket: int) -> None:
         """Forget a bucket whose samples are all done, and merge the parts that were written for it into one."""
-        if self._folder is None:
-            return
         self.flush()
-        replies = self._open.pop(bucket, {})
+        self._open.pop(bucket, None)
         with self._flushing:
             parts = self._written.pop(bucket, [])
             if len(parts) > 1:
-                mine = [dict(row) for row in replies.values() if row["run_id"] == self._run_id and row.get("_own", True)]
-                self._write(bucket, mine)
+                folder = self._bucket(bucket)
+                self._write(bucket, pa.concat_tables([read_part(folder, name) for name in parts]))
                 for name in parts:
-                    self._bucket(bucket).delete(name)
+                    folder.delete(name)
 
     def _bucket(self, bucket: int) -> Folder:
         assert self._folder is not None
         return self._folder / f"bucket={bucket:03d}"
 
-    def _write(self, bucket: int, rows: list[dict[str, Any]]) -> str:
+    def _write(self, bucket: int, rows: pa.Table) -> str:
         self._parts += 1
         name = f"part-{self._writer}-{self._parts:06d}.parquet"
         out = pa.BufferOutputStream()
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), out, compression="zstd")
+        pq.write_table(rows, out, compression="zstd")
         self._bucket(bucket).write(name, out.getvalue())
         return name
 
     def _load(self, bucket: int) -> dict[str, Mapping[str, Any]]:
         replies: dict[str, Mapping[str, Any]] = {}
-        folder = self._bucket(bucket)
-        for name in folder.names(".parquet"):
-            try:
-                rows = read_part(folder, name)
-            except FileNotFoundError:
-                continue  # merged into another part by its writer since it was listed
-            except (pa.ArrowException, OSError, ValueError) as error:
-                log.warning("replies store: %s/%s is skipped, it cannot be read: %s", folder, name, error)
-                continue
-            for row in rows:
-                if (row["created_at"] or 0) >= self._oldest:
-                    replies[row["key"]] = row
+        folder, seen = self._bucket(bucket), set[str]()
+        while unread := [name for name in folder.names(".parquet") if name not in seen]:
+            seen.update(unread)
+            gone = [name for name in unread if not self._read_into(replies, folder, name)]
+            if not gone:  # else their writer merged them into a part that may not have been listed yet
+                break
         return replies
 
+    def _read_into(self, replies: dict[str, Mapping[str, Any]], folder: Folder, name: str) -> bool:
+        """Take over the newest reply of every key of a part; False where the part is gone."""
+        try:
+            rows = read_part(folder, name).select([*KNOWN, "run_id"]).to_pylist()
+        except FileNotFoundError:
+            return False
+        except (pa.ArrowException, OSError, ValueError) as error:
+            log.warning("replies store: %s/%s is skipped, it cannot be read: %s", folder, name, error)
+            return True
+        for row in rows:
+            age = row["created_at"] = row["created_at"] or 0.0
+            usable = row["reply"] is not None or row["vector"] is not None
+            if usable and (row.pop("run_id") == self._run_id or (self._reuse and age >= self._oldest)):
+                known = replies.get(row["key"])
+                if known is None or age >= known["created_at"]:
+                    replies[row["key"]] = row
+        return True
 
-def read_part(folder: Folder, name: str) -> list[dict[str, Any]]:
-    """Rows of one part; columns of a later version are left out, missing ones null. Raises what pyarrow raises."""
+
+def read_part(folder: Folder, name: str) -> pa.Table:
+    """One part under SCHEMA; columns of a later version are left out, missing ones null. Raises what pyarrow raises."""
     table = pq.read_table(pa.BufferReader(folder.read(name)))
     if not {"key", "kind"} <= set(table.column_names):
         raise ValueError("it is no part of a replies store")
     for field in SCHEMA:
         if field.name not in table.column_names:
             table = table.append_column(field, pa.nulls(len(table), field.type))
-    rows: list[dict[str, Any]] = table.select(SCHEMA.names).cast(SCHEMA).to_pylist()
-    return [{**row, "_own": False} for row in rows]
+    return table.select(SCHEMA.names).cast(SCHEMA)

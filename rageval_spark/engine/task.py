@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rageval_spark.engine.beats import Beats
@@ -269,8 +269,9 @@ class Task:
     def _state(self) -> dict[str, Any]:
         engine = getattr(self, "_engine", None)
         waits = {name: round(window.waited_s, 1) for name, window in self._windows.items()}
+        spent = {model: asdict(usage) for model, usage in engine.spent.items()} if engine else {}
         return {"done": False, "scores": dict(self._done), "counts": dict(engine.counts) if engine else {},
-                "waited_s": waits}
+                "usage": spent, "waited_s": waits}
 
 
 def sample_of(row: Row, group: FieldGroup) -> Sample | Score:

@@ -53,5 +53,5 @@ async def post(session: aiohttp.ClientSession, endpoint: Endpoint, path: str, he
     except asyncio.TimeoutError:
         raise Unanswered("JUDGE_TIMEOUT", f"no answer within {endpoint.timeout_s:g} s", transient=True,
                          throttled=True) from None
-    except aiohttp.ClientError as error:
+    except (aiohttp.ClientError, OSError) as error:
         raise Unanswered("JUDGE_HTTP", key.hidden_in(f"{type(error).__name__}: {error}"), transient=True) from None

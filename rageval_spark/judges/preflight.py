@@ -41,6 +41,9 @@ def key_of(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> S
     if not value:
         raise ConfigError(f"the environment variable {endpoint.api_key_env}, which api_key_env names for the key of "
                           f"{endpoint.base_url}, is not set. Set it, or leave api_key_env out where no key is needed.")
+    if not (value.isascii() and value.isprintable()):
+        raise ConfigError(f"the environment variable {endpoint.api_key_env} holds characters that no key has, "
+                          "such as a line break. Set it to the key alone.")
     return Secret(value)
 
 
@@ -71,8 +74,8 @@ def check_judge(judge: HttpJudge, key: Secret) -> Transport:
         except JudgeFault as fault:
             rest = FORMATS[FORMATS.index(current.reply_format) + 1 :]
             if judge.reply_format or not rest:
-                raise JudgeRefused(f"the judge {judge.model} at {judge.base_url} answers, but not so that its reply can "
-                                   f"be used: {fault.reason}") from None
+                raise JudgeRefused(f"the judge {judge.model} at {judge.base_url} answers, but no reply can be used: "
+                                   f"{fault.reason}") from None
             transport = replace(current, reply_format=rest[0])
 
 
@@ -106,15 +109,18 @@ def _learnt(endpoint: Endpoint, transport: Transport, refusal: Unanswered) -> Tr
     raise JudgeRefused(f"{endpoint.model} at {endpoint.base_url} cannot be used: {refusal.reason}{hint}") from None
 
 
-def _patiently(ask: Callable[[], T], endpoint: Endpoint) -> T:
-    for attempt in range(1, ATTEMPTS + 1):
+def _patiently(ask: Callable[[], T], endpoint: HttpJudge | HttpEmbeddings) -> T:
+    give_up_at, attempt = time.monotonic() + endpoint.deadline_s, 1
+    while True:
         try:
             return ask()
         except Unanswered as refusal:
-            if not refusal.transient or attempt == ATTEMPTS:
+            wait_s = min(refusal.retry_after_s or 0.25 * 2**attempt, 10)
+            if (not refusal.transient or attempt >= min(ATTEMPTS, endpoint.max_attempts)
+                    or time.monotonic() + wait_s > give_up_at):
                 raise
-            time.sleep(min(refusal.retry_after_s or 0.25 * 2**attempt, 10))
-    raise AssertionError("unreachable")
+            time.sleep(wait_s)
+            attempt += 1
 
 
 def _completion(judge: HttpJudge, key: Secret, body: bytes) -> Completion:

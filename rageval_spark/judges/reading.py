@@ -8,8 +8,9 @@ from typing import Any
 
 from rageval_spark.prompts.prompt import Accepted, Prompt, Unacceptable
 
-THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.S)
-CLOSED_ONLY = re.compile(r"^.*</think(?:ing)?>", re.S)
+LANDMARK = re.compile(r'(<think(?:ing)?>.*?</think(?:ing)?>)|(</think(?:ing)?>)|\{(?=\s*["}])', re.S)
+"""A stretch of thinking, the end of one that was not opened, the beginning of an object."""
+BRACES = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.S)
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 FILTERED = ("content_filter", "safety", "SAFETY")
 
@@ -24,7 +25,7 @@ def read(prompt: Prompt, text: str) -> Accepted:
     whole = _parsed(text)
     if isinstance(whole, dict):
         return prompt.accept(whole)
-    found = objects(CLOSED_ONLY.sub("", THINKING.sub("", text)))
+    found = objects(text)
     fault: Unacceptable | None = None
     usable: dict[str, Accepted] = {}
     for value in found:
@@ -40,16 +41,32 @@ def read(prompt: Prompt, text: str) -> Accepted:
 
 
 def objects(text: str) -> list[dict[str, Any]]:
-    """All outermost JSON objects in a text; braces within strings and of broken objects begin none."""
-    decoder, found, at = json.JSONDecoder(), [], text.find("{")
-    while at >= 0:
+    """All outermost JSON objects after the thinking. Tags within their strings are none; broken objects hold none."""
+    decoder, found, at = json.JSONDecoder(), list[dict[str, Any]](), 0
+    while landmark := LANDMARK.search(text, at):
+        thinking, thinking_ends = landmark.groups()
+        if thinking or thinking_ends:
+            at = landmark.end()
+            if thinking_ends:
+                found.clear()
+            continue
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, at = decoder.raw_decode(text, landmark.start())
             found.append(value)
         except (ValueError, RecursionError):
-            end = at + 1
-        at = text.find("{", end)
+            at = _end_of_broken(text, landmark.start())
     return found
+
+
+def _end_of_broken(text: str, start: int) -> int:
+    """Where the braces of a broken object close; if they do not, where thinking ends, or the text."""
+    depth = 0
+    for token in BRACES.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.end()
+    end = text.find("</think", start)
+    return end if end >= 0 else len(text)
 
 
 def _parsed(text: str) -> Any:

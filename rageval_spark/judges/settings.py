@@ -85,7 +85,7 @@ class HttpJudge(Endpoint):
     __hash__ = Endpoint.__hash__
 
     def signature(self) -> str:
-        """What of a judge is part of a reply's key: model and sampling as configured, not where or how it is reached."""
+        """What of a judge is part of a reply's key: model and sampling as configured, not how it is reached."""
         sampling = {"temperature": self.temperature, "seed": self.seed, "max_output_tokens": self.max_output_tokens,
                     "extra_body": dict(self.extra_body)}
         return json.dumps([self.model, sampling], sort_keys=True, ensure_ascii=False)

@@ -15,6 +15,7 @@ import numpy as np
 from rageval_spark.judges.conversation import Completion
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge, ReplyFormat
 from rageval_spark.prompts.rendering import Rendered
+from rageval_spark.sample import well_formed
 from rageval_spark.score import Usage
 
 FORMATS: tuple[ReplyFormat, ...] = ("json_schema", "json_object", "text")
@@ -59,8 +60,9 @@ class ChatWire:
 
     def body(self, rendered: Rendered, note: str = "", budget: int | None = None) -> bytes:
         user = rendered.user(schema_in_text=self.transport.reply_format != "json_schema", note=note)
-        messages = f'[{{"role":"system","content":{_quoted(rendered.system)}}},{{"role":"user","content":{_quoted(user)}}}]'
-        return f'{{"model":{_quoted(self.judge.model)},"messages":{messages}{self._tail(rendered, budget)}}}'.encode()
+        messages = [{"role": "system", "content": rendered.system}, {"role": "user", "content": user}]
+        head = _quoted({"model": self.judge.model, "messages": messages})
+        return (head[:-1] + self._tail(rendered, budget) + "}").encode()
 
     def _tail(self, rendered: Rendered, budget: int | None) -> str:
         key = (rendered.kind, budget, id(rendered.schema), self.transport)
@@ -89,20 +91,30 @@ def completion(body: bytes, latency_ms: float) -> Completion:
         choice = payload["choices"][0]
         message = choice["message"]
         content = message.get("content") or message.get("refusal") or ""
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise Unanswered("JUDGE_HTTP", f"the server's answer is no chat completion: {_start(body)}",
                          transient=True) from None
     if isinstance(content, list):
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    return Completion(str(content), choice.get("finish_reason"), payload.get("model"), payload.get("system_fingerprint"),
-                      usage_of(payload, latency_ms))
+    finish_reason, model, fingerprint = map(_said, (choice.get("finish_reason"), payload.get("model"),
+                                                    payload.get("system_fingerprint")))
+    return Completion(well_formed(str(content)), finish_reason, model, fingerprint, usage_of(payload, latency_ms))
+
+
+def _said(value: Any) -> str | None:
+    return well_formed(value) if isinstance(value, str) else None
 
 
 def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
-    said = payload.get("usage") or {}
-    details = said.get("prompt_tokens_details") or {}
-    return Usage(prompt_tokens=said.get("prompt_tokens"), completion_tokens=said.get("completion_tokens"),
-                 cached_tokens=details.get("cached_tokens"), latency_ms=latency_ms)
+    """Tokens as the server reports them; None for those that it does not."""
+    def count(name: str, said: Any) -> int | None:
+        tokens = said.get(name) if isinstance(said, Mapping) else None
+        return tokens if isinstance(tokens, int) else None
+
+    said = payload.get("usage")
+    details = said.get("prompt_tokens_details") if isinstance(said, Mapping) else None
+    return Usage(prompt_tokens=count("prompt_tokens", said), completion_tokens=count("completion_tokens", said),
+                 cached_tokens=count("cached_tokens", details), latency_ms=latency_ms)
 
 
 def embeddings_body(settings: HttpEmbeddings, transport: Transport, texts: Sequence[str]) -> bytes:
@@ -121,13 +133,13 @@ def embeddings(body: bytes, expected: int, latency_ms: float) -> tuple[list[np.n
         payload = json.loads(body)
         data = sorted(payload["data"], key=lambda one: one.get("index", 0))
         vectors = [_vector(one["embedding"]) for one in data]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise Unanswered("JUDGE_HTTP", f"the server's answer holds no embeddings: {_start(body)}",
                          transient=True) from None
     if len(vectors) != expected:
         raise Unanswered("JUDGE_HTTP", f"{expected} texts were sent, {len(vectors)} embeddings came", transient=True)
     usage = usage_of(payload, latency_ms)
-    return vectors, replace(usage, completion_tokens=0, cached_tokens=0), payload.get("model")
+    return vectors, replace(usage, completion_tokens=0, cached_tokens=0), _said(payload.get("model"))
 
 
 def _vector(value: Any) -> np.ndarray[Any, Any]:
@@ -139,7 +151,7 @@ def _vector(value: Any) -> np.ndarray[Any, Any]:
 def refused(status: int, headers: Mapping[str, str], body: bytes) -> Unanswered:
     """What an answer other than 200 means."""
     error = _error_of(body)
-    text = f"HTTP {status}: {error.get('message') or _start(body) or 'no message'}"
+    text = well_formed(f"HTTP {status}: {error.get('message') or _start(body) or 'no message'}")
     named = f"{error.get('code')} {error.get('type')} {error.get('message')}".casefold()
     if status == 429 and "insufficient_quota" in named:
         return Unanswered("JUDGE_HTTP", text, fatal=True, error=error, status=status)
@@ -183,22 +195,23 @@ def adapted(transport: Transport, refusal: Unanswered) -> Transport | None:
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait as `retry-after-ms` or `Retry-After` (seconds or a date) say; None where neither does."""
     lower = {name.casefold(): value for name, value in headers.items()}
-    try:
-        if "retry-after-ms" in lower:
-            return max(0.0, float(lower["retry-after-ms"]) / 1000)
-        return max(0.0, float(lower["retry-after"]))
-    except KeyError:
-        return None
-    except ValueError:
-        date = email.utils.parsedate_to_datetime(lower["retry-after"]) if "," in lower["retry-after"] else None
-        return max(0.0, date.timestamp() - time.time()) if date else None
+    for name, seconds in (
+        ("retry-after-ms", lambda text: float(text) / 1000),
+        ("retry-after", float),
+        ("retry-after", lambda text: email.utils.parsedate_to_datetime(text).timestamp() - time.time()),
+    ):
+        try:
+            return max(0.0, seconds(lower[name]))
+        except (KeyError, ValueError, TypeError):
+            continue
+    return None
 
 
 def _error_of(body: bytes) -> Mapping[str, Any]:
     """The error object that servers put under "error", at the top, or as bare text."""
     try:
         payload = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     error = payload.get("error", payload) if isinstance(payload, Mapping) else {}
     return error if isinstance(error, Mapping) else {"message": str(error)}

@@ -55,7 +55,8 @@ class AnswerRelevancy(Metric):
         asked = sample.user_input or ""
         questions, noncommittal = yield from self._questions(sample.response, language_name(asked))
         if noncommittal:
-            return Score.of(0.0, "the response is noncommittal", flags=("REFUSAL",), noncommittal=1, questions=questions)
+            return Score.of(0.0, "the response is noncommittal", flags=("REFUSAL",), noncommittal=1,
+                            questions=questions)
         if len(questions) < math.ceil(self.strictness / 2):
             return Score.failed("JUDGE_NO_QUESTION", f"{len(questions)} of {self.strictness} questions were written",
                                 questions=questions)
@@ -82,8 +83,8 @@ class AnswerRelevancy(Metric):
             return questions[: self.strictness], one.noncommittal
         answers = yield [GenerateQuestions(response, 1, language, draw=draw) for draw in range(self.strictness)]
         valid = [answer for answer in answers if not isinstance(answer, JudgeFault)]
-        if not valid:
-            raise answers[0]
+        if len(valid) < math.ceil(self.strictness / 2):
+            raise next(answer for answer in answers if isinstance(answer, JudgeFault))
         flags = sum(answer.noncommittal for answer in valid)
         return [question for answer in valid for question in answer.questions], flags * 2 > len(valid)
 

@@ -40,8 +40,8 @@ class ContextPrecision(Metric):
             return Score.skipped("NO_REFERENCE", flags=chunks.flags)
         if not sample.has_question:
             return Score.skipped("NO_QUESTION", flags=chunks.flags)
-        [answer] = yield [JudgeUsefulness(contexts=chunks.judged, isolated=self.isolated, question=sample.user_input or "",
-                                          reference=sample.reference_text, history=sample.history)]
+        [answer] = yield [JudgeUsefulness(contexts=chunks.judged, isolated=self.isolated, history=sample.history,
+                                          question=sample.user_input or "", reference=sample.reference_text)]
         decided = answer.partial if isinstance(answer, JudgeFault) else answer
         verdicts = shown(decided, chunks.judged, "verdict")
         if isinstance(answer, JudgeFault):

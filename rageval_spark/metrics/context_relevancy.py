@@ -40,7 +40,8 @@ class ContextRelevancy(Metric):
 
     def __post_init__(self) -> None:
         if not 0 < self.relevant_from <= FULL:
-            raise ConfigError(f"context_relevancy: relevant_from must be above 0 and at most 2, not {self.relevant_from}")
+            raise ConfigError("context_relevancy: relevant_from must be above 0 and at most 2, "
+                              f"not {self.relevant_from}")
 
     def score(self, sample: Sample) -> Flow:
         chunks = chunks_of(sample)

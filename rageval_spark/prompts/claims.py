@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 from rageval_spark.errors import JudgeFault
 from rageval_spark.prompts import length
-from rageval_spark.prompts.items import ItemPrompt, Verdict, Verdicts, chunked
+from rageval_spark.prompts.items import Item, ItemPrompt, Verdict, Verdicts, chunked
 from rageval_spark.prompts.language import sentences
-from rageval_spark.prompts.prompt import Id, Prompt, ReplyModel, Text
+from rageval_spark.prompts.prompt import Id, Prompt, ReplyModel, ReplyText, Text
 
 
 class Claim(ReplyModel):
     id: Id
-    text: str
+    text: ReplyText
 
 
 class Claims(ReplyModel):
@@ -94,13 +94,13 @@ Write each claim in the language of "text". Number them from 1.{insist}""",
         return [replace(self, text=" ".join(half)) for half in (parts[:middle], parts[middle:])] if middle else ()
 
     def divide(self, token_limit: int) -> Sequence[Prompt]:
-        space = length.room(token_limit, self.question)
+        space = length.room(token_limit, self.question, *(text for _, text in self.history or ()))
         if length.tokens(self.text) <= space:
             return (self,)
         groups, _ = length.packed(list(enumerate(sentences(self.text), 1)), space)
         return [replace(self, text=" ".join(text for _, text in group)) for group in groups]
 
-    def join(self, answers: Sequence[Any]) -> tuple[str, ...]:
+    def join(self, parts: Sequence[Any], answers: Sequence[Any]) -> tuple[str, ...]:
         for answer in answers:
             if isinstance(answer, JudgeFault):
                 raise answer
@@ -117,7 +117,7 @@ class VerifyClaims(ItemPrompt):
 
     kind: ClassVar[str] = "verify_claims"
     model: ClassVar[type[ReplyModel]] = Verdicts
-    element: ClassVar[type[ReplyModel]] = Verdict
+    element: ClassVar[type[Item]] = Verdict
     replies_in: ClassVar[str] = "verdicts"
     decides: ClassVar[str] = "verdict"
     max_items: ClassVar[int] = 20

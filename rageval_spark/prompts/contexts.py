@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from rageval_spark.prompts import length
 from rageval_spark.prompts.claims import turns
-from rageval_spark.prompts.items import ContextItemPrompt, Rated, Ratings, Verdict, Verdicts
+from rageval_spark.prompts.items import ContextItemPrompt, Item, Rated, Ratings, Verdict, Verdicts
 from rageval_spark.prompts.prompt import ReplyModel
 
 
@@ -17,7 +17,7 @@ class RateContexts(ContextItemPrompt):
     """How much each context helps with the question: a Decision of 0, 1 or 2 by context id."""
 
     model: ClassVar[type[ReplyModel]] = Ratings
-    element: ClassVar[type[ReplyModel]] = Rated
+    element: ClassVar[type[Item]] = Rated
     replies_in: ClassVar[str] = "ratings"
     decides: ClassVar[str] = "rating"
     best: ClassVar[int] = 2
@@ -120,7 +120,7 @@ class JudgeUsefulness(ContextItemPrompt):
 
     kind: ClassVar[str] = "judge_usefulness"
     model: ClassVar[type[ReplyModel]] = Verdicts
-    element: ClassVar[type[ReplyModel]] = Verdict
+    element: ClassVar[type[Item]] = Verdict
     replies_in: ClassVar[str] = "verdicts"
     decides: ClassVar[str] = "verdict"
     wording: ClassVar[Mapping[str, str]] = {

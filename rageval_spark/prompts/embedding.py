@@ -19,5 +19,5 @@ class Embed:
     def divide(self, token_limit: int) -> Sequence[Embed]:
         return (self,)
 
-    def join(self, answers: Sequence[Any]) -> Any:
+    def join(self, parts: Sequence[Embed], answers: Sequence[Any]) -> Any:
         return answers[0]

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from rageval_spark.errors import JudgeFault
 from rageval_spark.prompts.length import packed
-from rageval_spark.prompts.prompt import Accepted, Binary, Id, Prompt, Rating, ReplyModel, Text, Unacceptable, fault_of
+from rageval_spark.prompts.prompt import (
+    Accepted,
+    Binary,
+    Id,
+    Prompt,
+    Rating,
+    Reason,
+    ReplyModel,
+    Text,
+    Unacceptable,
+    fault_of,
+)
 
 T = TypeVar("T")
 
 
-class Verdict(ReplyModel):
+class Item(ReplyModel):
     id: Id
-    reason: str = ""
+
+
+class Verdict(Item):
+    reason: Reason = ""
     verdict: Binary
 
 
@@ -26,9 +39,8 @@ class Verdicts(ReplyModel):
     verdicts: list[Verdict]
 
 
-class Rated(ReplyModel):
-    id: Id
-    reason: str = ""
+class Rated(Item):
+    reason: Reason = ""
     rating: Rating
 
 
@@ -54,7 +66,7 @@ class ItemPrompt(Prompt):
 
     replies_in: ClassVar[str]
     decides: ClassVar[str]
-    element: ClassVar[type[ReplyModel]]
+    element: ClassVar[type[Item]]
     best: ClassVar[int] = 1
     max_items: ClassVar[int]
 
@@ -75,7 +87,7 @@ class ItemPrompt(Prompt):
         surplus = False
         for item in listed:
             try:
-                one = _adapter(self.element).validate_python(item).model_dump()
+                one = self.element.model_validate(item).model_dump()
             except ValidationError as error:
                 bad[_id_of(item)] = fault_of(error)
                 continue
@@ -104,20 +116,24 @@ class ItemPrompt(Prompt):
         middle = len(self.items) // 2
         return (self.with_items(self.items[:middle]), self.with_items(self.items[middle:])) if middle else ()
 
-    def join(self, answers: Sequence[Any]) -> dict[int, Decision]:
-        """The best decision of each id over the parts. A fault matters only where the best is not reached without it.
+    def join(self, parts: Sequence[Any], answers: Sequence[Any]) -> dict[int, Decision]:
+        """The best decision of each id over the parts. What a part left open matters where the best is not reached.
 
         Raises JudgeFault whose `partial` holds the ids that are decided all the same.
         """
         best: dict[int, Decision] = {}
-        fault = next((answer for answer in answers if isinstance(answer, JudgeFault)), None)
-        for answer in answers:
-            for id, decision in (answer.partial if isinstance(answer, JudgeFault) else answer).items():
-                if id not in best or decision.value > best[id].value:
-                    best[id] = decision
-        decided = {id: best[id] for id in sorted(best) if fault is None or best[id].value == self.best}
-        if fault is not None and set(decided) != {id for id, _ in self.items}:
-            raise JudgeFault(fault.code, fault.reason, partial=decided)
+        left_open: dict[int, JudgeFault] = {}
+        for part, answer in zip(parts, answers, strict=True):
+            decisions = answer.partial if isinstance(answer, JudgeFault) else answer
+            for id, _ in part.items:
+                if id not in decisions:
+                    left_open.setdefault(id, answer)
+                elif id not in best or decisions[id].value > best[id].value:
+                    best[id] = decisions[id]
+        decided = {id: best[id] for id in sorted(best) if id not in left_open or best[id].value == self.best}
+        for id, fault in left_open.items():
+            if id not in decided:
+                raise JudgeFault(fault.code, fault.reason, partial=decided)
         return decided
 
 
@@ -149,12 +165,9 @@ def chunked(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-@lru_cache
-def _adapter(element: type[ReplyModel]) -> TypeAdapter[Any]:
-    return TypeAdapter(element)
-
-
 def _id_of(item: Any) -> int:
     """The id of a faulty item; 0, which stands for every item left out, where it has none."""
-    id = item.get("id") if isinstance(item, Mapping) else None
-    return int(id) if isinstance(id, (int, str)) and str(id).strip().isdecimal() else 0
+    try:
+        return Item.model_validate(item).id
+    except ValidationError:
+        return 0

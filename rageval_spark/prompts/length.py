@@ -44,18 +44,18 @@ def packed(chunks: Sequence[Text], room: int, most: int | None = None) -> tuple[
 
 
 def _pieces(text: str, room: int) -> list[str]:
-    if tokens(text) <= room:
-        return [text]
-    width = max(1, int(len(text) * room / (tokens(text) + 1)))
-    step = max(1, int(width * (1 - OVERLAP)))
     pieces, start = [], 0
-    while start < len(text):
-        end = min(len(text), start + width)
-        if end < len(text):  # end between words, lest "1889" be read as "188"
-            gap = text.rfind(" ", start + step, end)
-            end = gap if gap > 0 else end
+    while tokens(text[start:]) > room:
+        most = text[start : start + 4 * room].encode()[: 4 * room - 1].decode(errors="ignore")
+        end = start + max(1, len(most))
+        back = start + max(1, int(len(most) * (1 - OVERLAP)))
+        end = _between_words(text, back, end)
         pieces.append(text[start:end])
-        if end == len(text):
-            break
-        start += step
-    return pieces
+        start = _between_words(text, start + 1, back)
+    return [*pieces, text[start:]]
+
+
+def _between_words(text: str, low: int, high: int) -> int:
+    """The last place from `low` to `high` that cuts no word, lest "1889" be read as "188"; `high` where none does."""
+    gap = max(text.rfind(" ", low, high), text.rfind("\n", low, high))
+    return gap if gap >= 0 else high

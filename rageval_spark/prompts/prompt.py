@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
+
+from rageval_spark.sample import well_formed
 
 Reasons = Literal["failed", "all", "none"]
 Text = tuple[int, str]
@@ -89,7 +91,7 @@ class Prompt:
         """The prompts that this one is asked as: itself, or parts that keep within the limits."""
         return (self,)
 
-    def join(self, answers: Sequence[Any]) -> Any:
+    def join(self, parts: Sequence[Any], answers: Sequence[Any]) -> Any:
         """One value from the values (or JudgeFaults) of the parts; raises JudgeFault where one is needed."""
         raise NotImplementedError
 
@@ -116,7 +118,9 @@ def _binary(value: Any) -> int:
 def _whole(value: Any) -> int:
     if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
         return int(value)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer():
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
         return int(value)
     raise PydanticCustomError("whole", "must be a whole number")
 
@@ -128,6 +132,9 @@ def _rating(value: Any) -> int:
     return rating
 
 
+ReplyText = Annotated[str, AfterValidator(well_formed)]
+Reason = Annotated[str, BeforeValidator(lambda value: well_formed(value) if isinstance(value, str) else "")]
+"""Never a fault, whatever the judge puts there."""
 Id = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
 Binary = Annotated[int, BeforeValidator(_binary), WithJsonSchema({"type": "integer", "enum": [0, 1]})]
 """A verdict: 0, 1, true, false, or "0", "1", "yes", "no", "true", "false". Anything else is a fault, never truthy."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rageval_spark.prompts.prompt import Binary, Id, Prompt, ReplyModel
+from rageval_spark.prompts.prompt import Binary, Id, Prompt, ReplyModel, ReplyText
 
 
 class Question(ReplyModel):
     id: Id
-    question: str
+    question: ReplyText
 
 
 class Questions(ReplyModel):

@@ -95,7 +95,8 @@ class Rendering:
         about = data.get("contexts")
         fence = _digest(chunks_json(about) if about else line, size=4)
         key = _digest(f"{frame}\0{line}\0{prompt.draw}")
-        return Rendered(key, prompt.kind, language, line, fence, instruction, schema_of(prompt.model, self.reasons))
+        fenced = line.replace(f"</data-{fence}", f"<\\/data-{fence}")  # the same JSON, for whoever guessed the tag
+        return Rendered(key, prompt.kind, language, fenced, fence, instruction, schema_of(prompt.model, self.reasons))
 
     def embedding_key(self, prompt: Embed) -> str:
         return _digest(f"{self.signature}\0{prompt.kind}\0{prompt.text}")

@@ -71,7 +71,7 @@ def claims_of(sample: Sample, text: str, none_code: str) -> Generator[Any, Any, 
     is itself the claim; of a longer one the claims are asked again, then its sentences are taken.
     """
     question = sample.user_input or ""
-    if normalised(text).strip(" .!。！") in PLEASANTRIES:
+    if normalised(text).replace("’", "'").strip(" .!。！") in PLEASANTRIES:
         raise Skip(none_code, flags=("REFUSAL",))
     claims = yield ListClaims(question, text, sample.history)
     if not claims:
@@ -105,7 +105,7 @@ def share_of(claims: ClaimList, answer: dict[int, Decision] | JudgeFault, what: 
     """The share of claims decided 1, of all claims sent; failed where one is undecided, with the lower bound."""
     decided = answer.partial if isinstance(answer, JudgeFault) else answer
     total, good = len(claims.claims), sum(one.value for one in decided.values())
-    details = {"claims": shown(decided, claims.claims, "verdict"), "numerator": good, "denominator": total}
+    details: dict[str, Any] = {"claims": shown(decided, claims.claims, "verdict"), "numerator": good, "denominator": total}
     if isinstance(answer, JudgeFault):
         return Score.failed(answer.code, answer.reason, flags=claims.flags, lower_bound=good / total, **details)
     wrong = [text for id, text in claims.claims if not decided[id].value]

