@@ -94,14 +94,18 @@ def score(
 
 
 @app.command()
-def metrics() -> None:
-    """List the metrics: what each measures, what it reads, what it asks a judge."""
-    from rageval_spark.metrics import CATALOGUE
+def metrics(
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+) -> None:
+    """List the metrics: what each measures, reads, costs and comes from."""
+    from rageval_spark.metrics import table as catalogue
 
-    table = Table("metric", "measures", "layer", "reads", "asks")
-    for name, metric in CATALOGUE.items():
-        first = (metric.__doc__ or "").split("\n\n")[0]
-        table.add_row(name, " ".join(first.split()), metric.layer, ", ".join(metric.reads), ", ".join(metric.asks) or "no judge")
+    if as_markdown:
+        print(catalogue.markdown())
+        return
+    table = Table(*catalogue.COLUMNS)
+    for row in catalogue.rows():
+        table.add_row(*row)
     _console().print(table)
 
 

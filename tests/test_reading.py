@@ -46,7 +46,7 @@ def fault(prompt: Prompt, text: str) -> Unacceptable:
         '{"refused": 0} is wrong, so</think>{"refused": 1}',
         'first </think> second {"refused": 0} </think>{"refused": 1}',
         '<think>{"refused": 0, "broken</think>{"refused": 1}',
-        'Broken {"refused": "0 so far</think>{"refused": 1}',
+        'Broken {"refused": 0 so far</think>{"refused": 1}',
         '{"refused": 1}<think>{"refused": 0}</think>',
         '{"refused": 1} and once more {"refused":1}',
         'In {curly} braces: {"refused": 1}',

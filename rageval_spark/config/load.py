@@ -114,8 +114,8 @@ def _said(error: Mapping[str, Any]) -> str:
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         known = keys_at(error["loc"][:-1])
-        close = get_close_matches(str(error["loc"][-1]), known, 1)
-        meant = f"; did you mean {close[0]}?" if close else ""
+        close = get_close_matches(str(error["loc"][-1]), known, 2)
+        meant = f"; did you mean {' or '.join(close)}?" if close else ""
         return f"unknown key {where}{meant} (known here: {', '.join(known)})"
     if error["type"] == "missing":
         return f"{where} is missing"

@@ -20,6 +20,7 @@ from rageval_spark.metric import Metric
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.sample import ALIASES, FIELDS
 
+NOTHING: Mapping[str, Any] = {}
 OF_THE_USE = ("threshold", "judge", "as")
 """Keys of a metric's entry that are not its own parameters."""
 
@@ -65,13 +66,13 @@ def metric_use(entry: MetricEntry, config: Config) -> MetricUse:
     if not isinstance(given, Mapping):
         raise ConfigError(f"evaluate.metrics.{name}: parameters are keys and values, found {given!r}")
     parameters = {key: value for key, value in given.items() if key not in OF_THE_USE}
-    return use_of(metric_of(name, parameters), config.judge, config.embeddings, scale=config.scale,
-                  **{key: given[key] for key in OF_THE_USE if key in given})
+    return use_of(metric_of(name, parameters), config.judge, config.embeddings, given, config.scale)
 
 
-def use_of(metric: Metric, judge: HttpJudge | None, embeddings: HttpEmbeddings | None, *, scale: float = 1,
-           **given: Any) -> MetricUse:
-    """A metric with its threshold (on the config's scale; half of it by default), its name and its judges."""
+def use_of(metric: Metric, judge: HttpJudge | None, embeddings: HttpEmbeddings | None,
+           given: Mapping[str, Any] = NOTHING, scale: float = 1) -> MetricUse:
+    """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale, half of it by default), its
+    name, and what its judge has otherwise."""
     name = str(given.get("as", metric.name))
     threshold = given.get("threshold", scale / 2)
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= scale:

@@ -60,7 +60,7 @@ class Beats:
         self._read(now)
         others = self._alive(now)
         late = self._last is not None and now - self._last > self.lease_s
-        if late or self._sequence == 0 and any(beat["sequence"] >= NEW_RUN for beat in others):
+        if late or (self._sequence == 0 and any(beat["sequence"] >= NEW_RUN for beat in others)):
             self._joined_at = self._sequence
         limits = {**limits, RATES: WHOLE}
         if self._joined_at is not None and self._sequence < self._joined_at + 2:

@@ -14,7 +14,8 @@ LONGEST_WAIT_S = 1.0
 LITTLE_TO_DO_WAIT_S = 0.1
 
 Vectors = tuple[list[Any], Usage, "str | None"]
-Waiting = tuple[str, int, "asyncio.Future[tuple[Any, Usage, str | None]]"]
+Vector = tuple[Any, Usage, "str | None"]
+Waiting = tuple[str, int, "asyncio.Future[Vector]"]
 """A text, the order of its sample, and where its vector goes."""
 
 
@@ -31,10 +32,10 @@ class Gatherer:
         self._alarm: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def embed(self, text: str, order: int) -> tuple[Any, Usage, str | None]:
+    async def embed(self, text: str, order: int) -> Vector:
         """The vector of a text, its part of what the request took, and the served model. Raises JudgeFault."""
         loop = asyncio.get_running_loop()
-        vector = loop.create_future()
+        vector: asyncio.Future[Vector] = loop.create_future()
         self._texts.append((text, order, vector))
         if len(self._texts) >= self._batch_size:
             self._go()
@@ -61,7 +62,8 @@ class Gatherer:
 
     async def _deliver(self, batch: list[Waiting]) -> None:
         try:
-            vectors, usage, model = await self._send([text for text, _, _ in batch], min(order for _, order, _ in batch))
+            first = min(order for _, order, _ in batch)
+            vectors, usage, model = await self._send([text for text, _, _ in batch], first)
         except BaseException as error:
             half = len(batch) // 2
             if half and _for_its_texts(error):  # one text that is refused is not to cost the others their vectors

@@ -82,7 +82,8 @@ class Engine:
         if len(prompts) == 1:
             return [await self._reply(use, prompts[0], sample, place)]
         asked = (self._reply(use, prompt, sample, place) for prompt in prompts)
-        replies = await asyncio.gather(*asked, return_exceptions=True)  # none is left behind when another is turned away
+        # where one is turned away, those on their way are awaited all the same: they are paid for
+        replies = await asyncio.gather(*asked, return_exceptions=True)
         for reply in replies:
             if isinstance(reply, BaseException) and not isinstance(reply, JudgeFault):
                 raise reply
@@ -126,10 +127,10 @@ class Engine:
             return row, False
         if (shared := self._in_flight.get(key)) is not None:
             self.counts["reused"] += 1
-            row = await asyncio.shield(shared)
-            if not isinstance(row, JudgeFault):
-                self._store.keep(place.bucket, row)
-            return row, False
+            reply = await asyncio.shield(shared)
+            if not isinstance(reply, JudgeFault):
+                self._store.keep(place.bucket, reply)
+            return reply, False
         future = self._in_flight[key] = asyncio.get_running_loop().create_future()
         try:
             outcome: Mapping[str, Any] | JudgeFault = await ask()
@@ -166,9 +167,7 @@ class Engine:
         row = {
             "key": rendered.key, "kind": rendered.kind, "model": judge.model, "served_model": answer.served_model,
             "fingerprint": answer.fingerprint, "reply": json.dumps(answer.reply, ensure_ascii=False),
-            "raw": list(answer.raw), "flags": list(answer.flags), "vector": None,
-            "prompt_tokens": answer.usage.prompt_tokens, "completion_tokens": answer.usage.completion_tokens, "cached_tokens": answer.usage.cached_tokens,
-            "latency_ms": answer.usage.latency_ms,
+            "raw": list(answer.raw), "flags": list(answer.flags), "vector": None, **_took(answer.usage),
         }
         self._store.put(place.bucket, row)
         return row
@@ -191,8 +190,7 @@ class Engine:
         vector, usage, served = await self._gatherers[id(desk)].embed(prompt.text, place.order)
         row = {
             "key": key, "kind": prompt.kind, "model": desk.endpoint.model, "served_model": served, "fingerprint": None,
-            "reply": None, "raw": None, "flags": None, "vector": vector.astype("<f4").tobytes(),
-            "prompt_tokens": usage.prompt_tokens, "completion_tokens": 0, "cached_tokens": 0, "latency_ms": usage.latency_ms,
+            "reply": None, "raw": None, "flags": None, "vector": vector.astype("<f4").tobytes(), **_took(usage),
         }
         self._store.put(place.bucket, row)
         return row
@@ -239,3 +237,8 @@ class Engine:
             finally:
                 desk.window.release()
             await asyncio.sleep(wait)
+
+
+def _took(usage: Usage) -> dict[str, Any]:
+    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens,
+            "cached_tokens": usage.cached_tokens, "latency_ms": usage.latency_ms}

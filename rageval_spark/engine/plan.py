@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from rageval_spark.errors import SampleFault
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge
 from rageval_spark.judges.wire import Transport
 from rageval_spark.metric import Metric
-from rageval_spark.sample import FIELDS
+from rageval_spark.sample import FIELDS, Sample
 from rageval_spark.score import Score
 
 
@@ -54,6 +56,16 @@ class FieldGroup:
     @property
     def key(self) -> str:
         return ",".join(self.fields[name] for name in FIELDS if name in self.fields and name != "sample_id")
+
+    def sample(self, sample_id: str, values: Mapping[str, Any]) -> Sample:
+        """The sample that the group sees of a row. Raises SampleFault, which names the column too."""
+        found = {name: values.get(column) for name, column in self.fields.items()}
+        try:
+            return Sample.parse({**found, "sample_id": sample_id})
+        except SampleFault as fault:
+            name, _, rest = str(fault).partition(":")
+            column = self.fields.get(name, name)
+            raise (fault if column == name else SampleFault(f"{name} (column {column}):{rest}")) from None
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
 
 from rageval_spark.engine.engine import Engine, Place
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
@@ -18,6 +18,8 @@ from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Metric
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
+
+T = TypeVar("T")
 
 
 def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: HttpJudge | None = None,
@@ -48,9 +50,9 @@ async def _score(plan: Plan, use: MetricUse, sample: Sample) -> Score:
         return await engine.score(use, sample, Place(0, 0))
 
 
-def _in_own_loop(work: Any) -> Any:
+def _in_own_loop(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end on a thread of its own: a notebook's thread has a loop already."""
-    outcome: list[Any] = []
+    outcome: list[T | BaseException] = []
 
     def run() -> None:
         try:
@@ -61,6 +63,7 @@ def _in_own_loop(work: Any) -> Any:
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
+    result = outcome[0]
+    if isinstance(result, BaseException):
+        raise result
+    return result

@@ -66,7 +66,7 @@ class AnswerRelevancy(Metric):
         if code := unusable(vectors):
             return Score.failed(code, questions=questions)
         cosines = [cosine(vectors[0], vector) for vector in vectors[1:]]
-        mean = sum(cosines) / len(cosines)
+        mean = math.fsum(cosines) / len(cosines)
         flags = (*(["CLAMPED"] if not 0 <= mean <= 1 else []),
                  *(["LANGUAGE_MISMATCH"] if any(script(one) != script(asked) for one in questions) else []))
         return Score.of(min(1.0, max(0.0, mean)), f"mean cosine of {len(cosines)} questions with the one asked",

@@ -30,7 +30,13 @@ OWN_SETTINGS = {
 
 
 def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
-    """Start a session, or take the one that spark-submit prepared. Raises ConfigError where there is no Java."""
+    """The active session as it is, or a new one; the one that spark-submit prepared under its settings.
+
+    Raises ConfigError where a new one is needed and there is no Java.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers otherwise take the PATH's python3
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if conf.get("spark.speculation", "false") == "true":

@@ -1,0 +1,43 @@
+"""The catalogue as a table, made from the metrics' docstrings: what `rageval metrics` and the README show."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+
+from rageval_spark.metric import Metric
+from rageval_spark.metrics import CATALOGUE
+
+COLUMNS = ("metric", "what", "layer", "reads", "prompts", "range", "source")
+
+
+def rows() -> list[tuple[str, ...]]:
+    """One row per metric of the catalogue, in COLUMNS."""
+    return [_row(metric) for metric in CATALOGUE.values()]
+
+
+def markdown() -> str:
+    """The catalogue as a Markdown table."""
+    lines = [COLUMNS, tuple("---" for _ in COLUMNS), *((f"`{name}`", *rest) for name, *rest in rows())]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _row(metric: type[Metric]) -> tuple[str, ...]:
+    said = parts(metric)
+    direction = f"0 to 1, {metric.direction} is better"
+    return (metric.name, said["what"], metric.layer, ", ".join(metric.reads), said["prompts"], direction, said["source"])
+
+
+def parts(metric: type[Metric]) -> Mapping[str, str]:
+    """A metric's docstring by part: its first sentence as `what`, and the paragraphs `prompts` and `source`.
+
+    Raises ValueError where one is missing: each metric says what it measures, costs and comes from.
+    """
+    text = inspect.getdoc(metric) or ""
+    found = {"what": " ".join(text.split("\n\n")[0].split()), **{
+        name.lower(): " ".join(paragraph.split())
+        for name, paragraph in re.findall(r"^(Prompts|Source): (.*?)(?=^[A-Z][a-z]+: |^\w+ without |\Z)", text, re.S | re.M)}}
+    if missing := [name for name in ("what", "prompts", "source") if not found.get(name)]:
+        raise ValueError(f"the docstring of {metric.__name__} lacks {', '.join(missing)}")
+    return found

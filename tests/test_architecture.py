@@ -1,0 +1,58 @@
+"""The layers, the public list, and what may be imported before Spark is needed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import rageval_spark
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "rageval_spark"
+
+
+def test_a_lower_layer_never_imports_a_higher_one() -> None:
+    done = subprocess.run([sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+                          cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_metric_imports_a_metric() -> None:
+    for file in (PACKAGE / "metrics").glob("*.py"):
+        if file.stem not in ("__init__", "table"):
+            imported = {node.module for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom)}
+            assert not [name for name in imported if name and name.startswith("rageval_spark.metrics")], file
+
+
+def test_the_public_list() -> None:
+    assert sorted(rageval_spark.__all__) == [
+        "ConfigError", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric", "RagevalError",
+        "Run", "Sample", "Score", "evaluate", "score",
+    ]  # fmt: skip
+
+
+def test_every_public_name_is_there() -> None:
+    program = "import rageval_spark; [getattr(rageval_spark, name) for name in rageval_spark.__all__]"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_commands_and_the_core_import_no_spark() -> None:
+    program = ("import sys, rageval_spark, rageval_spark.cli, rageval_spark.config, rageval_spark.engine.task, "
+               "rageval_spark.metrics; sys.exit(str([name for name in ('pyspark', 'pandas') if name in sys.modules] or 0))")
+    done = subprocess.run([sys.executable, "-c", program.replace("sys.exit(str(", "sys.exit((")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_used_that_spark_connect_lacks() -> None:
+    lacking = {"sparkContext", "rdd", "_jvm", "_jsc", "cache", "persist", "toPandas"}
+    for file in (PACKAGE / "spark").glob("*.py"):
+        used = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
+        assert not used & lacking, (file, used & lacking)
+
+
+def test_files_stay_readable() -> None:
+    long = {str(file.relative_to(ROOT)): lines for file in [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+            if (lines := len(file.read_text().splitlines())) > 320}
+    assert not long

@@ -1,0 +1,144 @@
+"""Config files: what is read, and how mistakes are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spark.config import load, metric_of, parse, planned
+from rageval_spark.errors import ConfigError
+from rageval_spark.judges.settings import HttpJudge, Reuse
+from rageval_spark.metrics.context_precision import ContextPrecision
+
+JUDGE = {"model": "judge", "base_url": "http://127.0.0.1:1/v1"}
+EMBEDDINGS = {"model": "embedder", "base_url": "http://127.0.0.1:1/v1"}
+ROOT = Path(__file__).parents[1]
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    return {"input": {"path": "x.jsonl"}, "judge": JUDGE, "evaluate": [{"metrics": ["faithfulness"]}], **changes}
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "conf").glob("*.yaml")), ids=lambda file: file.name)
+def test_every_shipped_config_can_be_planned(file: Path) -> None:
+    plan = planned(load(file, environment={}))
+    assert plan.groups
+    assert all(group.uses for group in plan.groups)
+
+
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"jugde": JUDGE}, ["jugde", "did you mean judge"]),
+    ({"judge": {**JUDGE, "modle": "x"}}, ["judge.modle", "did you mean mode or model", "max_concurrency"]),
+    ({"judge": {"model": "x"}}, ["judge.base_url is missing"]),
+    ({"judge": {**JUDGE, "base_url": "localhost:8000"}}, ["base_url", "http://"]),
+    ({"judge": {**JUDGE, "max_concurrency": 0}}, ["judge.max_concurrency", "found 0"]),
+    ({"judge": {**JUDGE, "mode": "batch"}}, ["judge.mode: batch", "not built yet"]),
+    ({"judge": {**JUDGE, "mode": "btach"}}, ["judge.mode", "btach"]),
+    ({"judge": {**JUDGE, "provider": "embedded"}}, ["judge.provider", "not built yet"]),
+    ({"judge": {**JUDGE, "prompts": "mine/"}}, ["judge.prompts", "not built yet"]),
+    ({"limits": {"max_prompts": 3}}, ["limits", "not built yet"]),
+    ({"input": {"path": "a", "table": "b"}}, ["input", "either path or table"]),
+    ({"input": {"pth": "a"}}, ["input.pth", "did you mean path"]),
+    ({"evaluate": []}, ["evaluate"]),
+    ({"evaluate": [{"metrics": []}]}, ["evaluate.0.metrics is empty", "faithfulness"]),
+    ({"evaluate": [{"metrics": ["faithfullness"]}]}, ["faithfullness", "did you mean faithfulness", "context_recall"]),
+    ({"evaluate": [{"metrics": [{"faithfulness": {"k": 3}}]}]}, ["faithfulness has no parameter 'k'", "threshold"]),
+    ({"evaluate": [{"metrics": [{"faithfulness": {"threshold": 7}}]}]}, ["threshold lies in [0, 1]", "7"]),
+    ({"evaluate": [{"metrics": ["faithfulness", "faithfulness"]}]}, ["two metrics are called 'faithfulness'", "as:"]),
+    ({"evaluate": [{"metrics": ["answer_relevancy"]}]}, ["answer_relevancy needs embeddings"]),
+    ({"evaluate": [{"metrics": [{"preset": "full"}]}]}, ["preset", "not built yet"]),
+    ({"evaluate": [{"fields": {"respnse": "a"}, "metrics": ["faithfulness"]}]}, ["respnse", "response"]),
+    ({"evaluate": [{"metrics": ["no.such:Thing"]}]}, ["no.such:Thing", "cannot be imported"]),
+    ({"evaluate": [{"metrics": ["pathlib:Path"]}]}, ["pathlib:Path", "subclass of rageval_spark.Metric"]),
+    ({"judge": None}, ["faithfulness asks a judge"]),
+    ({"gates": {"faithfulnes": {"average": 0.8}}}, ["gates.faithfulnes", "faithfulness"]),
+    ({"gates": {"faithfulness": {"avrage": 0.8}}}, ["gates", "avrage"]),
+    ({"scale": 5}, ["scale", "5"]),
+])  # fmt: skip
+def test_a_mistake_is_named_with_what_is_possible(changes: dict[str, Any], says: list[str]) -> None:
+    with pytest.raises(ConfigError) as error:
+        planned(parse(config(**changes)))
+    for word in says:
+        assert word in str(error.value)
+
+
+def test_variables_are_expanded_and_a_missing_one_is_named() -> None:
+    headers = {"headers": {"api-key": "${AZURE_KEY}"}, "model": "${MODEL:-small}"}
+    loaded = parse(config(judge={**JUDGE, **headers}), environment={"AZURE_KEY": "k"})
+    assert loaded.judge is not None
+    assert loaded.judge.headers == {"api-key": "k"}
+    assert loaded.judge.model == "small"
+    with pytest.raises(ConfigError, match=r"judge\.headers\.api-key.*AZURE_KEY"):
+        parse(config(judge={**JUDGE, **headers}), environment={})
+
+
+def test_any_key_can_be_overridden(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("input: {path: a}\njudge: {model: m, base_url: 'http://x/v1'}\n"
+                                     "evaluate:\n  - metrics: [faithfulness]\n")
+    loaded = load(tmp_path / "c.yaml", ["judge.model=other", "judge.temperature=0.5", "evaluate.0.metrics.0=context_recall",
+                                        "output.path=/tmp/o", "slices=[language]"])
+    assert loaded.judge is not None
+    assert (loaded.judge.model, loaded.judge.temperature, loaded.output.path) == ("other", 0.5, "/tmp/o")
+    assert planned(loaded).groups[0].uses[0].name == "context_recall"
+    assert list(loaded.slices) == ["language"]
+    for wrong in ("judge.model", "evaluate.7.metrics=x", "judge.model.x=1"):
+        with pytest.raises(ConfigError, match="--set"):
+            load(tmp_path / "c.yaml", [wrong])
+
+
+def test_a_file_that_is_no_config_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nope\.yaml"):
+        load(tmp_path / "nope.yaml")
+    (tmp_path / "bad.yaml").write_text("a: [1\n")
+    with pytest.raises(ConfigError, match="is not YAML"):
+        load(tmp_path / "bad.yaml")
+    (tmp_path / "list.yaml").write_text("- a\n")
+    with pytest.raises(ConfigError, match="must hold keys"):
+        load(tmp_path / "list.yaml")
+
+
+def test_thresholds_are_on_the_configs_scale() -> None:
+    entries = [{"faithfulness": {"threshold": 7}}, "context_recall"]
+    uses = planned(parse(config(scale=10, evaluate=[{"metrics": entries}]))).groups[0].uses
+    assert [use.threshold for use in uses] == [0.7, 0.5]
+
+
+def test_a_metric_can_have_another_name_and_another_judge() -> None:
+    entry = {"context_precision": {"judge": {"model": "large"}, "as": "precision_large", "isolated": True}}
+    [use] = planned(parse(config(evaluate=[{"metrics": [entry]}]))).groups[0].uses
+    assert use.name == "precision_large"
+    assert use.metric == ContextPrecision(isolated=True)
+    assert use.judge is not None
+    assert (use.judge.model, use.judge.base_url) == ("large", JUDGE["base_url"])
+
+
+def test_another_judge_answers_one_kind_of_prompt() -> None:
+    judge = HttpJudge.model_validate({**JUDGE, "kinds": {"list_claims": {"model": "small"}}})
+    assert judge.for_kind("list_claims").model == "small"
+    assert judge.for_kind("verify_claims").model == "judge"
+
+
+def test_parameters_are_checked_by_type() -> None:
+    with pytest.raises(ConfigError, match="strictness"):
+        metric_of("answer_relevancy", {"strictness": "many"})
+    with pytest.raises(ConfigError, match="strictness must be from 1 to 20"):
+        metric_of("answer_relevancy", {"strictness": 0})
+
+
+def test_gates_of_a_metric_may_be_a_bare_average() -> None:
+    loaded = parse(config(gates={"faithfulness": 0.8, "coverage": 1}))
+    assert loaded.metric_gates["faithfulness"].average == 0.8
+    assert loaded.coverage_gate == 1.0
+
+
+def test_reuse_takes_an_age() -> None:
+    loaded = parse(config(judge={**JUDGE, "reuse": {"max_age_days": 30}}))
+    assert loaded.judge is not None
+    assert loaded.judge.reuse == Reuse(max_age_days=30)
+
+
+def test_no_secret_is_in_what_is_written_down() -> None:
+    judge = HttpJudge.model_validate({**JUDGE, "headers": {"api-key": "sk-5ecret"}})
+    assert "sk-5ecret" not in repr(judge) + str(judge.public())

@@ -1,0 +1,242 @@
+"""From a prompt to an accepted reply: repairs, larger budgets, halves, and the fault at the end of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from rageval_spark.errors import JudgeFault
+from rageval_spark.judges.conversation import Answer, Completion, Turn, converse
+from rageval_spark.prompts.claims import ListClaims, VerifyClaims
+from rageval_spark.prompts.contexts import RateContexts1
+from rageval_spark.prompts.items import Decision
+from rageval_spark.prompts.prompt import Prompt
+from rageval_spark.prompts.refusal import DetectRefusal
+from rageval_spark.score import Usage
+
+REFUSAL = DetectRefusal("Where?", "I do not know.")
+SPENT = Usage(prompt_tokens=100, completion_tokens=20, cached_tokens=0, latency_ms=5.0)
+
+
+def verify(n: int) -> VerifyClaims:
+    return VerifyClaims(tuple((id, f"claim {id}") for id in range(1, n + 1)), ((1, "context"),))
+
+
+def verdicts(*pairs: tuple[int, Any]) -> str:
+    return json.dumps({"verdicts": [{"id": id, "reason": "", "verdict": verdict} for id, verdict in pairs]})
+
+
+def talk(prompt: Prompt, *texts: str | Completion, language: str = "en", budget: int | None = None,
+         ) -> tuple[Answer | JudgeFault, list[Turn]]:
+    """What comes of it when the judge writes these texts in turn (all of them), and the turns."""
+    conversation = converse(prompt, language, budget)
+    turns = [next(conversation)]
+    try:
+        for text in texts:
+            turns.append(conversation.send(text if isinstance(text, Completion) else Completion(text, usage=SPENT)))
+    except StopIteration as end:
+        assert len(turns) == len(texts), "not all replies were asked for"
+        answer: Answer = end.value
+        return answer, turns
+    except JudgeFault as fault:
+        assert len(turns) == len(texts), "not all replies were asked for"
+        return fault, turns
+    raise AssertionError(f"asks on: {turns[-1]}")
+
+
+def answered(prompt: Prompt, *texts: str | Completion, **how: Any) -> tuple[Any, Answer, list[Turn]]:
+    answer, turns = talk(prompt, *texts, **how)
+    assert isinstance(answer, Answer), answer
+    return prompt.value(answer.reply), answer, turns
+
+
+def failed(prompt: Prompt, *texts: str | Completion, **how: Any) -> tuple[JudgeFault, list[Turn]]:
+    fault, turns = talk(prompt, *texts, **how)
+    assert isinstance(fault, JudgeFault), fault
+    return fault, turns
+
+
+def cut(text: str = '{"verdicts": [', completion_tokens: int | None = 20, reason: str = "length") -> Completion:
+    return Completion(text, reason, usage=Usage(prompt_tokens=100, completion_tokens=completion_tokens))
+
+
+def test_a_good_reply_is_one_turn() -> None:
+    completion = Completion('{"refused": "yes", "score": 9}', "stop", "judge-0613", "fp", SPENT)
+    value, answer, turns = answered(REFUSAL, completion, budget=300)
+    assert value is True
+    assert turns == [Turn(REFUSAL, "", 300)]
+    assert answer == Answer({"refused": 1}, (completion.text,), Usage(1, 0, 100, 20, 0, 5.0), "judge-0613", "fp", ())
+
+
+@pytest.mark.parametrize("finish_reason", [None, "stop", "eos", "end_turn"])
+def test_a_reply_that_ended_by_itself_is_read(finish_reason: str | None) -> None:
+    assert answered(REFUSAL, Completion('{"refused": 0}', finish_reason))[0] is False
+
+
+def test_a_repair_asks_for_the_missing_ids_alone() -> None:
+    value, answer, turns = answered(verify(5), verdicts((1, 1), (3, 0), (5, 1)), verdicts((4, 1), (2, 0)))
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0, 3: 0, 4: 1, 5: 1}
+    assert [id for id, _ in turns[1].prompt.items] == [2, 4]  # type: ignore[attr-defined]
+    assert turns[1].note == "Your last reply could not be used: id 2: no answer. Reply again for these ids only: 2, 4."
+    assert [one["id"] for one in answer.reply["verdicts"]] == [1, 2, 3, 4, 5]
+    assert answer.flags == ("REPAIRED",)
+    assert answer.usage == Usage(1, 0, 200, 40, 0, 10.0)
+    assert len(answer.raw) == 2
+
+
+def test_what_was_accepted_before_a_repair_stands() -> None:
+    value, _, _ = answered(verify(2), verdicts((1, 1)), verdicts((1, 0), (2, 0)))
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0}
+
+
+@pytest.mark.parametrize(
+    ("first", "fault", "asked"),
+    [
+        (verdicts((1, 1), (2, -1)), "id 2: verdict: must be 0 or 1", [2]),
+        (verdicts((1, 1), (2, 1), (2, 0)), "id 2: id 2 has two different answers", [2]),
+        ("I cannot judge this.", "the reply is not a JSON object", [1, 2]),
+        ("", "the reply is not a JSON object", [1, 2]),
+        (f"{verdicts((1, 1))} or {verdicts((1, 0))}", "the reply holds 2 different JSON objects", [1, 2]),
+        ('{"results": []}', 'the reply has no list under "verdicts"', [1, 2]),
+    ],
+)
+def test_a_repair_names_the_fault(first: str, fault: str, asked: list[int]) -> None:
+    value, answer, turns = answered(verify(2), first, verdicts((1, 1), (2, 0)))
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0}
+    assert f"could not be used: {fault}." in turns[1].note
+    assert [id for id, _ in turns[1].prompt.items] == asked  # type: ignore[attr-defined]
+    assert answer.flags == ("REPAIRED",)
+
+
+def test_a_repair_is_worded_in_the_language_of_the_prompt() -> None:
+    _, _, turns = answered(verify(2), verdicts((1, 1)), "x", verdicts((2, 1)), language="zh")
+    assert turns[1].note == "你上一次的回复无法使用：id 2: no answer。请只对以下编号重新回复：2。"
+    assert turns[2].note.endswith("请按要求重新回复一个 JSON 对象。")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "code"),
+    [
+        (REFUSAL, "I cannot judge this.", "JUDGE_PARSE"),
+        (REFUSAL, "", "JUDGE_PARSE"),
+        (REFUSAL, '{"refused": 2}', "JUDGE_SCHEMA"),
+        (REFUSAL, '{"refused": 0} {"refused": 1}', "JUDGE_AMBIGUOUS"),
+        (ListClaims("?", "text"), '{"statements": ["a"]}', "JUDGE_SCHEMA"),
+        (verify(2), verdicts((1, 1)), "JUDGE_COUNT_MISMATCH"),
+        (verify(1), verdicts((1, "maybe")), "JUDGE_SCHEMA"),
+        (RateContexts1(contexts=((1, "a"),), question="?"), '{"ratings": [{"id": 1, "rating": 7}]}', "JUDGE_OUT_OF_RANGE"),
+    ],
+)  # fmt: skip
+def test_after_two_repairs_the_last_fault_is_the_code(prompt: Prompt, text: str, code: str) -> None:
+    fault, turns = failed(prompt, *[text] * 3)
+    assert fault.code == code
+    assert len(turns) == 3
+    assert fault.usage == Usage(1, 0, 300, 60, 0, 15.0)
+    assert ("the reply is empty" if not text else "the judge wrote: ") in fault.reason
+
+
+def test_what_was_accepted_is_kept_where_the_rest_is_missing() -> None:
+    fault, turns = failed(verify(5), verdicts((3, 1)), verdicts(), verdicts((1, 0)))
+    assert fault.code == "JUDGE_COUNT_MISMATCH"
+    assert fault.partial == {1: Decision(0), 3: Decision(1)}
+    assert [id for id, _ in turns[2].prompt.items] == [1, 2, 4, 5]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("pairs", [[(1, 1), (2, 0), (9, 1)], [(1, 1), (2, 0), (2, 0)]])
+def test_surplus_items_are_dropped_and_flagged(pairs: list[tuple[int, int]]) -> None:
+    value, answer, turns = answered(verify(2), verdicts(*pairs))
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0}
+    assert (answer.flags, len(turns)) == (("REPAIRED",), 1)
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS"])
+def test_a_cut_reply_is_asked_again_with_twice_the_budget(reason: str) -> None:
+    whole = verdicts((1, 0), (2, 0))
+    value, answer, turns = answered(verify(2), cut(verdicts((1, 1)), reason=reason), whole, budget=50)
+    assert {id: decision.value for id, decision in value.items()} == {1: 0, 2: 0}  # nothing is taken from a cut reply
+    assert [(turn.note, turn.max_output_tokens) for turn in turns] == [("", 50), ("", 100)]
+    assert turns[1].prompt == verify(2)
+    assert answer.flags == ()
+
+
+@pytest.mark.parametrize(("budget", "told", "larger"), [(None, 300, 600), (None, None, 2048), (64, 300, 128)])
+def test_the_larger_budget_is_twice_what_was_used(budget: int | None, told: int | None, larger: int) -> None:
+    _, _, turns = answered(REFUSAL, cut(completion_tokens=told), '{"refused": 0}', budget=budget)
+    assert turns[1].max_output_tokens == larger
+
+
+def test_a_reply_cut_twice_is_asked_in_halves() -> None:
+    value, answer, turns = answered(verify(5), cut(), cut(), verdicts((1, 1), (2, 0)), verdicts((3, 1), (4, 0), (5, 1)), budget=50)
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0, 3: 1, 4: 0, 5: 1}
+    assert [[id for id, _ in turn.prompt.items] for turn in turns[2:]] == [[1, 2], [3, 4, 5]]  # type: ignore[attr-defined]
+    assert [turn.max_output_tokens for turn in turns] == [50, 100, 100, 100]
+    assert len(answer.raw) == 4
+
+
+def test_a_half_can_be_repaired() -> None:
+    texts = (cut(), cut(), verdicts((1, 1)), verdicts((2, 1)), verdicts((3, 0), (4, 0)))
+    value, answer, turns = answered(verify(4), *texts)
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 1, 3: 0, 4: 0}
+    assert [id for id, _ in turns[3].prompt.items] == [2]  # type: ignore[attr-defined]
+    assert answer.flags == ("REPAIRED",)
+
+
+def test_a_reply_that_is_cut_for_ever_is_truncated() -> None:
+    fault, turns = failed(verify(4), cut(), cut(), verdicts((1, 1), (2, 1)), cut())
+    assert fault.code == "JUDGE_TRUNCATED"
+    assert fault.partial == {1: Decision(1), 2: Decision(1)}
+    assert len(turns) == 4
+    fault, turns = failed(verify(1), cut(), cut())
+    assert (fault.code, fault.partial, len(turns)) == ("JUDGE_TRUNCATED", {}, 2)
+    fault, turns = failed(REFUSAL, cut(), cut(""))
+    assert (fault.code, len(turns)) == ("JUDGE_TRUNCATED", 2)
+
+
+def test_the_claims_of_a_long_text_are_listed_in_halves() -> None:
+    prompt = ListClaims("?", "One. Two. Three.")
+    halves = ('{"claims": [{"id": 1, "text": "One"}]}', '{"claims": [{"id": 1, "text": "Two"}, {"id": 2, "text": "Three"}]}')
+    value, answer, turns = answered(prompt, cut(), cut(), *halves)
+    assert value == ("One", "Two", "Three")
+    assert [claim["id"] for claim in answer.reply["claims"]] == [1, 2, 3]
+    assert [turn.prompt.text for turn in turns[2:]] == ["One.", "Two. Three."]  # type: ignore[attr-defined]
+    assert not ListClaims("?", "One sentence").halves()
+
+
+@pytest.mark.parametrize("reason", ["content_filter", "safety", "SAFETY"])
+def test_a_filtered_reply_is_not_asked_again(reason: str) -> None:
+    fault, turns = failed(REFUSAL, Completion('{"refused": 1}', reason, usage=SPENT))
+    assert (fault.code, len(turns)) == ("JUDGE_CONTENT_FILTER", 1)
+    assert fault.usage == Usage(1, 0, 100, 20, 0, 5.0)
+
+
+def test_what_the_judge_wrote_is_shown_shortened() -> None:
+    fault, _ = failed(REFUSAL, *["I  will\nnot " * 100] * 3)
+    assert "'I will not I will" in fault.reason
+    assert len(fault.reason) < 220
+
+
+def test_unknown_tokens_stay_unknown() -> None:
+    unknown = Completion('{"refused": 1}', usage=Usage(prompt_tokens=None, completion_tokens=None, cached_tokens=None))
+    _, answer, _ = answered(REFUSAL, "no", unknown)
+    assert answer.usage == Usage(1, 0, None, None, None, 5.0)
+
+
+def items(pieces: Iterable[Prompt]) -> list[tuple[int, str]]:
+    return [item for piece in pieces for item in piece.items]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda items: VerifyClaims(items, ((1, "context"),)),
+        lambda items: RateContexts1(contexts=items, question="?"),
+    ],
+)
+def test_pieces_of_a_prompt_ask_the_same_items(make: Callable[[tuple[tuple[int, str], ...]], Prompt]) -> None:
+    whole = tuple((id, f"text {id}") for id in (2, 3, 5, 7, 11))
+    assert tuple(items(make(whole).halves())) == whole
+    assert items([make(whole).only([7, 3])]) == [(3, "text 3"), (7, "text 7")]
+    assert not make(whole[:1]).halves()
