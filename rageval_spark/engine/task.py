@@ -91,6 +91,7 @@ class Task:
         self._store = RepliesStore(work.store, run_id=work.run_id, max_age_s=work.max_age_s, reuse=work.reuse)
         self._beats = Beats(work.beats, self.index, work.planned_tasks,
                             1.0 if work.beats.is_local else 2.0) if work.beats else None
+        self._cpu_before = time.process_time()
         self._limits = work.plan.limits()
         self._windows = windows_of(work.plan)
         self._per_row = sum(len(group.uses) for group in work.plan.groups)
@@ -289,7 +290,7 @@ class Task:
         waits = {name: round(window.waited_s, 1) for name, window in self._windows.items()}
         spent = {model: asdict(usage) for model, usage in dict(engine.spent).items()} if engine else {}
         return {"done": False, "scores": dict(self._done), "counts": dict(engine.counts) if engine else {},
-                "usage": spent, "waited_s": waits}
+                "usage": spent, "waited_s": waits, "cpu_s": round(time.process_time() - self._cpu_before, 3)}
 
 
 def sample_of(row: Row, group: FieldGroup) -> Sample | Score:

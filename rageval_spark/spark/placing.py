@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -18,7 +20,10 @@ HEAVY = 0.25
 
 
 def slots(spark: SparkSession) -> int:
-    """How many tasks can run at once, found without a context. Starts one job."""
+    """How many tasks can run at once, found without a context. Starts one job, none for a local master."""
+    local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", spark.conf.get("spark.master", "") or "")
+    if local:
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
     return max(1, spark.range(0, 10_000).select(F.spark_partition_id().alias("at")).distinct().count())
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from rageval_spark.errors import ConfigError
 
+LOGGING = Path(__file__).with_name("log4j2.properties")
 OWN_SETTINGS = {
     "spark.ui.enabled": "false",  # a page nobody opens costs half a second and a port
     "spark.sql.session.timeZone": "UTC",
@@ -22,7 +23,7 @@ OWN_SETTINGS = {
     "spark.sql.shuffle.partitions": "16",  # the statistics are small; adaptive execution joins them further
     "spark.sql.execution.arrow.maxRecordsPerBatch": "500",  # long contexts: a batch stays within tens of MB
     "spark.speculation": "false",  # a task run twice pays twice
-    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
 }
@@ -45,6 +46,8 @@ def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("rageval")
     if not submitted:
         find_java()
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.master(master)
     for name, value in {**({} if submitted else OWN_SETTINGS), **conf}.items():
         builder = builder.config(name, value)

@@ -1,0 +1,229 @@
+"""The protocol as pure functions: what servers answer, and what it means for the next attempt."""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import json
+import struct
+import time
+from typing import Any
+
+import pytest
+
+from rageval_spark.judges.http import Secret
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.judges.wire import (
+    ChatWire,
+    Transport,
+    Unanswered,
+    adapted,
+    completion,
+    embeddings,
+    embeddings_body,
+    refused,
+    retry_after_s,
+)
+from rageval_spark.prompts.refusal import DetectRefusal
+from rageval_spark.prompts.rendering import Rendered, Rendering
+
+JUDGE = HttpJudge(model="judge", base_url="http://localhost/v1")
+VECTORS = HttpEmbeddings(model="vectors", base_url="http://localhost/v1")
+
+
+def rendered() -> Rendered:
+    return Rendering(JUDGE.signature()).render(DetectRefusal("Where?", "Here.\n“Now”"), "en")
+
+
+def error(message: str, **more: Any) -> bytes:
+    return json.dumps({"error": {"message": message, **more}}).encode()
+
+
+@pytest.mark.parametrize(("headers", "seconds"), [
+    ({}, None),
+    ({"Retry-After": "7"}, 7.0),
+    ({"retry-after": "0.5"}, 0.5),
+    ({"Retry-After": "-3"}, 0.0),
+    ({"retry-after-ms": "1500", "Retry-After": "9"}, 1.5),
+    ({"retry-after-ms": "soon", "Retry-After": "9"}, 9.0),
+    ({"Retry-After": "soon"}, None),
+    ({"Retry-After": ""}, None),
+    ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+])
+def test_retry_after_is_read_in_seconds_and_milliseconds(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_s(headers) == seconds
+
+
+def test_retry_after_is_read_as_a_date() -> None:
+    date = email.utils.formatdate(time.time() + 3600, usegmt=True)
+    seconds = retry_after_s({"Retry-After": date})
+    assert seconds is not None
+    assert 3000 < seconds <= 3600
+
+
+TRANSIENT, THROTTLED, FATAL = "transient", "throttled", "fatal"
+
+
+@pytest.mark.parametrize(("status", "body", "code", "nature"), [
+    (400, error("bad"), "JUDGE_HTTP", set()),
+    (400, error("This model's maximum context length is 8192 tokens"), "CONTEXT_TOO_LONG", set()),
+    (400, error("too long", code="context_length_exceeded"), "CONTEXT_TOO_LONG", set()),
+    (413, b"", "CONTEXT_TOO_LONG", set()),
+    (400, error("filtered", code="content_filter"), "JUDGE_CONTENT_FILTER", set()),
+    (400, error("triggering Azure OpenAI's content management policy"), "JUDGE_CONTENT_FILTER", set()),
+    (401, error("no"), "JUDGE_HTTP", {FATAL}),
+    (403, b"<html>", "JUDGE_HTTP", {FATAL}),
+    (404, error("no such model"), "JUDGE_HTTP", {FATAL}),
+    (429, error("wait"), "JUDGE_RATE_LIMIT", {TRANSIENT, THROTTLED}),
+    (429, error("pay", code="insufficient_quota"), "JUDGE_HTTP", {FATAL}),
+    (408, b"", "JUDGE_TIMEOUT", {TRANSIENT}),
+    (409, b"", "JUDGE_HTTP", {TRANSIENT}),
+    (500, b"oops", "JUDGE_HTTP", {TRANSIENT}),
+    (502, b"", "JUDGE_HTTP", {TRANSIENT}),
+    (503, b"", "JUDGE_HTTP", {TRANSIENT, THROTTLED}),
+    (529, b"", "JUDGE_HTTP", {TRANSIENT, THROTTLED}),
+])
+def test_a_refusal_tells_what_to_do(status: int, body: bytes, code: str, nature: set[str]) -> None:
+    refusal = refused(status, {"Retry-After": "3"}, body)
+    assert refusal.code == code
+    assert {name for name in (TRANSIENT, THROTTLED, FATAL) if getattr(refusal, name)} == nature
+    assert refusal.retry_after_s == (3.0 if refusal.transient else None)
+    assert str(status) in refusal.reason
+
+
+@pytest.mark.parametrize("body", [b"[1]", b"null", b'"text"', b'{"error": "text"}', b'{"error": null}', b"\xff\xfe",
+                                  b'{"message": "at the top"}', b'{"error": {"message": {"deep": 1}}}'])
+def test_whatever_the_body_a_refusal_has_a_reason(body: bytes) -> None:
+    assert refused(500, {}, body).reason.startswith("HTTP 500")
+
+
+def refusal(message: str, status: int = 400, **more: Any) -> Unanswered:
+    return refused(status, {}, error(message, **more))
+
+
+@pytest.mark.parametrize(("said", "learnt"), [
+    (refusal("Unsupported value: 'temperature' does not support 0 with this model.", param="temperature"),
+     Transport(dropped=frozenset({"temperature"}))),
+    (refusal("Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
+             param="max_tokens"), Transport(budget_name="max_completion_tokens")),
+    (refusal("'response_format' of type 'json_schema' is not supported", param="response_format"),
+     Transport(reply_format="json_object")),
+    (refusal("seed: Extra inputs are not permitted", status=422), Transport(dropped=frozenset({"seed"}))),
+    (refusal("Unknown parameter: 'encoding_format'."), Transport(encoding=None)),
+    (refusal("Invalid 'temperature': too hot", param="temperature"), None),
+    (refusal("Unsupported model", param="model"), None),
+    (refusal("Unsupported parameter: 'temperature'", status=500, param="temperature"), None),
+])
+def test_what_is_unsupported_is_left_out(said: Unanswered, learnt: Transport | None) -> None:
+    assert adapted(Transport(), said) == learnt
+
+
+def test_formats_are_given_up_one_by_one_and_nothing_is_dropped_twice() -> None:
+    transport, formats = Transport(), list[str]()
+    said = refusal("'response_format' is not supported", param="response_format")
+    while (next_one := adapted(transport, said)) is not None:
+        transport = next_one
+        formats.append(transport.reply_format)
+    assert formats == ["json_object", "text"]
+    dropped = Transport(dropped=frozenset({"temperature"}))
+    assert adapted(dropped, refusal("Unsupported parameter: 'temperature'", param="temperature")) is None
+
+
+def test_a_body_is_json_with_what_the_transport_leaves() -> None:
+    body = json.loads(ChatWire(JUDGE, Transport()).body(rendered(), budget=500))
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    assert "Here.\\n“Now”" in body["messages"][1]["content"]
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("judge", 0, 500)
+    assert body["response_format"]["json_schema"]["name"] == "detect_refusal"
+    assert "seed" not in body
+    other = Transport("text", frozenset({"temperature"}), "max_completion_tokens")
+    body = json.loads(ChatWire(JUDGE, other).body(rendered(), note="Once more.", budget=500))
+    assert body.keys() == {"model", "messages", "max_completion_tokens"}
+    assert "detect_refusal" in body["messages"][1]["content"]
+    assert body["messages"][1]["content"].endswith("Once more.")
+
+
+def chat(message: Any = None, **more: Any) -> bytes:
+    message = {"role": "assistant", "content": "{}"} if message is None else message
+    return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "model": "judge-1",
+                       **more}).encode()
+
+
+@pytest.mark.parametrize(("message", "text"), [
+    ({"content": "yes"}, "yes"),
+    ({"content": None}, ""),
+    ({"content": None, "refusal": "I will not"}, "I will not"),
+    ({}, ""),
+    ({"content": [{"type": "text", "text": "ye"}, {"type": "text", "text": "s"}, "odd"]}, "yes"),
+])
+def test_the_text_of_a_completion(message: Any, text: str) -> None:
+    assert completion(chat(message), 1.0).text == text
+
+
+def test_what_a_completion_took_is_what_the_server_says() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 8}}
+    said = completion(chat(usage=usage, system_fingerprint="fp"), 12.5)
+    assert (said.usage.prompt_tokens, said.usage.completion_tokens, said.usage.cached_tokens) == (10, 4, 8)
+    assert (said.usage.latency_ms, said.model, said.fingerprint) == (12.5, "judge-1", "fp")
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens_details": None}])
+def test_tokens_that_are_not_told_are_unknown(usage: Any) -> None:
+    assert completion(chat(usage=usage), 1.0).usage.prompt_tokens is None
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"no JSON", b"null", b"[]", b"{}", b'{"choices": []}', b'{"choices": null}', b'{"choices": [null]}',
+    b'{"choices": [{}]}', b'{"choices": [{"message": null}]}', b'{"choices": [{"message": "text"}]}',
+    b'{"error": {"message": "in a 200"}}', b"\xff",
+])
+def test_what_is_no_completion_is_asked_again(body: bytes) -> None:
+    with pytest.raises(Unanswered, match="no chat completion") as fault:
+        completion(body, 1.0)
+    assert fault.value.transient
+
+
+def vectors(*rows: Any, **more: Any) -> bytes:
+    data = [{"index": i, "embedding": row} for i, row in enumerate(rows)]
+    return json.dumps({"data": data, "model": "vectors-1", "usage": {"prompt_tokens": 6}, **more}).encode()
+
+
+def packed(*numbers: float) -> str:
+    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+
+
+def test_embeddings_are_read_as_numbers_and_as_base64() -> None:
+    for body in (vectors([1.0, 0.5], [0, 2]), vectors(packed(1, 0.5), packed(0, 2))):
+        read, usage, model = embeddings(body, 2, 3.0)
+        assert [vector.tolist() for vector in read] == [[1.0, 0.5], [0.0, 2.0]]
+        assert {str(vector.dtype) for vector in read} == {"float32"}
+        assert (usage.prompt_tokens, usage.completion_tokens, model) == (6, 0, "vectors-1")
+
+
+def test_embeddings_come_back_in_the_order_of_their_texts() -> None:
+    shuffled = json.dumps({"data": [{"index": 1, "embedding": [2.0]}, {"index": 0, "embedding": [1.0]}]}).encode()
+    assert [vector.tolist() for vector in embeddings(shuffled, 2, 0.0)[0]] == [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize("body", [
+    vectors([1.0]), vectors([1.0], [1.0], [1.0]), vectors(), vectors([1.0], "no base64!"), vectors([1.0], ["text"]),
+    vectors([1.0], packed(1)[:-3]), b"{}", b"[]", b"null", b"no JSON", b'{"data": null}', b'{"data": [null, null]}',
+])
+def test_embeddings_that_are_not_all_there_are_asked_again(body: bytes) -> None:
+    with pytest.raises(Unanswered) as fault:
+        embeddings(body, 2, 0.0)
+    assert fault.value.transient
+
+
+def test_the_body_for_embeddings_holds_what_the_transport_leaves() -> None:
+    body = json.loads(embeddings_body(VECTORS, Transport(), ["a", "中"]))
+    assert body == {"model": "vectors", "input": ["a", "中"], "encoding_format": "base64"}
+    body = json.loads(embeddings_body(VECTORS, Transport(encoding=None), ["a"]))
+    assert body == {"model": "vectors", "input": ["a"]}
+
+
+def test_no_repr_shows_the_key_and_no_text_keeps_it() -> None:
+    key = Secret("sk-123")
+    assert "sk-123" not in repr(key)
+    assert key.hidden_in("Incorrect API key provided: sk-123.") == "Incorrect API key provided: …."
+    assert Secret().hidden_in("text") == "text"

@@ -1,0 +1,106 @@
+"""The commands as a user starts them: processes, exit codes, what is printed where."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.judge_server import Answer, JudgeServer
+
+ROOT = Path(__file__).parents[1]
+KEY = "sk-test-5ecr3t-0001"
+SAMPLE = {"user_input": "How tall is the tower?", "response": "The tower is 330 m tall. It is made of gold.",
+          "retrieved_contexts": ["Facts: the tower is 330 m tall."]}
+
+
+def rageval(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rageval_spark.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL,
+                          env={**os.environ, "TEST_JUDGE_KEY": KEY, **environment})
+
+
+def score(judge: JudgeServer, *arguments: str, metric: str = "faithfulness", sample: Any = SAMPLE,
+          **environment: str) -> subprocess.CompletedProcess[str]:
+    return rageval("score", "--metric", metric, "--sample", json.dumps(sample), "--base-url", judge.url, "--model", "judge",
+                   "--api-key-env", "TEST_JUDGE_KEY", *arguments, **environment)
+
+
+def test_one_sample_is_scored_as_json(judge: JudgeServer) -> None:
+    judge.require_key = KEY
+    done = score(judge)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["score"], found["status"], found["n_prompts"]) == (0.5, "scored", 2)
+    assert [claim["verdict"] for claim in found["details"]["claims"]] == [1, 0]
+
+
+def test_a_failed_score_is_printed_with_its_code(judge: JudgeServer) -> None:
+    judge.always("list_claims", Answer(content="I would rather not."))
+    found = json.loads(score(judge).stdout)
+    assert (found["score"], found["status"], found["code"]) == (None, "failed", "JUDGE_PARSE")
+    assert "I would rather not." in found["reason"]
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (["score", "--metric", "faithfullness", "--sample", "{}"], ["faithfullness", "did you mean faithfulness"]),
+    (["score", "--metric", "faithfulness", "--sample", "{}"], ["--base-url", "--model"]),
+    (["score", "--metric", "faithfulness", "--sample", "{oops"], ["--sample is not JSON"]),
+    (["score", "--metric", "faithfulness", "--sample", "[1]"], ["--sample takes a JSON object"]),
+    (["score", "--metric", "answer_relevancy", "--sample", "{}", "--params", '{"strictness": 0}'], ["strictness"]),
+    (["run", "no/such.yaml"], ["no/such.yaml"]),
+    (["run", "conf/openai.yaml", "--set", "judge.modle=x"], ["judge.modle", "model"]),
+    (["run", "conf/openai.yaml"], ["OPENAI_API_KEY"]),
+    (["run", "conf/openai.yaml", "--run-id", "../x"], ["--run-id"]),
+])  # fmt: skip
+def test_a_mistake_is_a_sentence_and_exit_code_2(arguments: list[str], says: list[str]) -> None:
+    done = rageval(*arguments, OPENAI_API_KEY="")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    for word in says:
+        assert word in done.stderr
+
+
+def test_the_key_is_never_printed(judge: JudgeServer) -> None:
+    judge.require_key = "sk-another-key"
+    done = score(judge)
+    found = json.loads(done.stdout)
+    assert found["code"] == "JUDGE_HTTP"
+    assert "401" in found["reason"]
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_a_metric_of_ones_own_needs_no_registration(judge: JudgeServer, tmp_path: Path) -> None:
+    (tmp_path / "my_metrics.py").write_text('''
+from dataclasses import dataclass
+from typing import ClassVar
+from rageval_spark import Metric, Score
+
+@dataclass(frozen=True)
+class Brevity(Metric):
+    """Share of the allowed words that the response leaves unused."""
+    name: ClassVar = "brevity"
+    reads: ClassVar = ("response",)
+    words: int = 10
+
+    def score(self, sample):
+        if sample.response is None:
+            return Score.skipped("NO_ANSWER")
+        return Score.of(max(0, 1 - len(sample.response.split()) / self.words))
+        yield
+''')
+    done = rageval("score", "--metric", "my_metrics:Brevity", "--params", '{"words": 4}', "--sample", '{"answer": "three words here"}',
+                   cwd=tmp_path)
+    assert json.loads(done.stdout)["score"] == 0.25, done.stderr
+
+
+def test_the_help_starts_no_spark() -> None:
+    done = subprocess.run([sys.executable, "-X", "importtime", "-m", "rageval_spark.cli", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "rageval" in done.stdout or "Usage" in done.stdout
+    assert "pyspark" not in done.stderr
