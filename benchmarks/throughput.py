@@ -101,8 +101,9 @@ def report(seen: Mapping[int, Mapping[str, Any]], base: Mapping[str, Any], windo
 
     row("prompts a second, steady", lambda _, s: f"{s['steady_rps']:.0f}", f"{base['steady_rps']:.0f}")
     row("… ÷ bare client", lambda _, s: f"{s['steady_rps'] / base['steady_rps']:.2f}", "1")
-    row("in flight ÷ limit, steady", lambda _, s: f"{s['steady_in_flight'] / window:.2f}", f"{base['steady_in_flight'] / window:.2f}")
-    row("in flight ÷ limit, mean", lambda _, s: f"{s['mean_in_flight'] / window:.2f}", f"{base['mean_in_flight'] / window:.2f}")
+    for name in ("steady", "mean"):
+        row(f"in flight ÷ limit, {name}", lambda _, s, name=name: f"{s[f'{name}_in_flight'] / window:.2f}",
+            f"{base[f'{name}_in_flight'] / window:.2f}")
     row("most in flight", lambda _, s: str(s["max_in_flight"]), str(base["max_in_flight"]))
     row("prompts a sample", lambda n, s: f"{s['chats'] / n:.2f}")
     row("embedding requests a sample", lambda n, s: f"{s['embeddings'] / n:.3f}")
@@ -129,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console(width=120)
     console.print(report(seen, base, given.max_concurrency))
     if len(seen) > 1:
-        (few, less), (many, more) = list(seen.items())[0], list(seen.items())[-1]
+        (few, less), (many, more) = min(seen.items()), max(seen.items())
         marginal = 1000 * (more["cpu_s"] - less["cpu_s"]) / (more["chats"] - less["chats"])
         console.print(f"marginal worker CPU a prompt, between {few:,} and {many:,} samples: {marginal:.2f} ms")
 

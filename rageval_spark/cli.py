@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -109,15 +110,16 @@ def metrics(
     _console().print(table)
 
 
-def show(summary: dict[str, Any]) -> None:
+def show(summary: Mapping[str, Any]) -> None:
     """The summary for a person: a table per field group, gates, and what was skipped and failed."""
     console = _console()
     for key, group in summary["metrics_score"].items():
         table = Table("metric", "average", "95 %", "min", "max", "scored", "skipped", "failed", title=key, title_justify="left")
         for name, stat in group["stats"].items():
             interval = f"{_number(stat['ci_low'])}–{_number(stat['ci_high'])}" if stat["ci_low"] is not None else ""
-            table.add_row(name, _number(stat["score_average"]), interval, _number(stat["score_min"]), _number(stat["score_max"]),
-                          str(stat["score_count"]), _coded(stat["n_skipped"], stat["skipped"]), _coded(stat["n_failed"], stat["failed"]))
+            figures = [_number(stat[f"score_{figure}"]) for figure in ("average", "min", "max")]
+            table.add_row(name, figures[0], interval, *figures[1:], str(stat["score_count"]),
+                          _coded(stat["n_skipped"], stat["skipped"]), _coded(stat["n_failed"], stat["failed"]))
         console.print(table)
     console.print(f"{summary['total']:,} samples: {summary['num_good']:,} good, {summary['num_bad']:,} bad, "
                   f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")

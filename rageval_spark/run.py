@@ -22,6 +22,7 @@ from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, Plan
 from rageval_spark.engine.task import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, RagevalError
+from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge, Price, Reuse
 from rageval_spark.judges.wire import Transport
@@ -90,7 +91,7 @@ def run(config: Config, *, run_id: str | None = None, on_session: Callable[[], N
     if config.input is None:
         raise ConfigError("the config names no input; add input: {path: …} or {table: …}")
     source = Source(**config.input.model_dump())
-    keys = {endpoint: key_of(endpoint) for endpoint in plan.endpoints()}
+    keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint) for endpoint in plan.endpoints()}
     _exists(source)
     spark = session.own_session(config.spark.master, config.spark.conf)
     on_session()
@@ -109,7 +110,7 @@ class _Settings:
     scale: int = 1
     gates: Mapping[str, Mapping[str, float | None]] | None = None
     least_coverage: float = 0.95
-    keys: Mapping[Endpoint, Any] | None = None
+    keys: Mapping[Endpoint, Secret] | None = None
     config: Mapping[str, Any] | None = None
     one_machine: bool = False
 
@@ -142,7 +143,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     return _summarise(spark, plan, settings, folder, run_id, manifest)
 
 
-def _preflight(plan: Plan, keys: Mapping[Endpoint, Any] | None) -> Plan:
+def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
     """The plan with keys, and with what a first prompt to each judge and embedding model taught."""
     endpoints = plan.endpoints()
     keys = keys or {endpoint: key_of(endpoint) for endpoint in endpoints}
@@ -248,6 +249,9 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     return Run(folder, spark, summary)
 
 
+TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
+
+
 def _usage(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
     """What the judge was asked and what its servers reported, by model; money where the price is known."""
     sums = totals(told)
@@ -255,13 +259,13 @@ def _usage(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
     for beat in told:
         for model, spent in beat.get("usage", {}).items():
             mine = models.setdefault(model, {})
-            for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+            for name in TOKENS:
                 before, now = mine.get(name, 0), spent[name]
                 mine[name] = None if before is None or now is None else before + now
     costs = [_cost(models[endpoint.model], endpoint) for endpoint in plan.endpoints() if endpoint.model in models]
     return {
         "prompts": sums["prompts"], "reused": sums["reused"], "embedding_requests": sums["embedding_requests"],
-        **{name: _total([spent[name] for spent in models.values()]) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")},
+        **{name: _total([spent[name] for spent in models.values()]) for name in TOKENS},
         "cost": _total(costs) if models else 0.0, "models": models,
         "retries": {name.removeprefix("retry_"): count for name, count in sorted(sums.items()) if name.startswith("retry_")},
     }
@@ -278,8 +282,8 @@ def _cost(spent: Mapping[str, Any], endpoint: Endpoint) -> float | None:
     if not isinstance(price, Price):
         return float(price * spent["prompt_tokens"] / 1e6)
     cached = spent["cached_tokens"] or 0 if price.cached is not None else 0
-    return (price.prompt * (spent["prompt_tokens"] - cached) + (price.cached or 0) * cached
-            + price.completion * spent["completion_tokens"]) / 1e6
+    return float(price.prompt * (spent["prompt_tokens"] - cached) + (price.cached or 0) * cached
+                 + price.completion * spent["completion_tokens"]) / 1e6
 
 
 class _Manifest:

@@ -20,8 +20,9 @@ Given = Any
 of a reply, a vector; or a function of the prompt, or an iterator of such answers."""
 
 
-def played(metric: Metric, sample: Mapping[str, Any], /, *, token_limit: int = 100_000,
-           **answers: Given) -> tuple[Score, list[Any]]:
+def played(
+    metric: Metric, sample: Mapping[str, Any], /, *, token_limit: int = 100_000, **answers: Given
+) -> tuple[Score, list[Any]]:
     """The score, and the prompts in the order in which they were asked."""
     asked: list[Any] = []
     game = play(metric, Sample.parse(sample), token_limit)
@@ -42,8 +43,11 @@ def kinds(prompts: Iterable[Any]) -> list[str]:
 def decisions(prompt: ItemPrompt, values: Sequence[int | None]) -> dict[str, Any]:
     """The JSON of a reply that decides the items of a prompt by these values, that of id 1 first."""
     chosen = ((id, values[id - 1]) for id, _ in prompt.items)
-    return {prompt.replies_in: [{"id": id, "reason": f"reason {id}", prompt.decides: value}
-                                for id, value in chosen if value is not None]}
+    return {
+        prompt.replies_in: [
+            {"id": id, "reason": f"reason {id}", prompt.decides: value} for id, value in chosen if value is not None
+        ]
+    }
 
 
 def _answered(prompt: Prompt | Embed, given: Given) -> Reply | JudgeFault:

@@ -94,13 +94,14 @@ class Brevity(Metric):
         return Score.of(max(0, 1 - len(sample.response.split()) / self.words))
         yield
 ''')
-    done = rageval("score", "--metric", "my_metrics:Brevity", "--params", '{"words": 4}', "--sample", '{"answer": "three words here"}',
-                   cwd=tmp_path)
+    done = rageval("score", "--metric", "my_metrics:Brevity", "--params", '{"words": 4}',
+                   "--sample", '{"answer": "three words here"}', cwd=tmp_path)
     assert json.loads(done.stdout)["score"] == 0.25, done.stderr
 
 
 def test_the_help_starts_no_spark() -> None:
-    done = subprocess.run([sys.executable, "-X", "importtime", "-m", "rageval_spark.cli", "--help"], capture_output=True, text=True)
+    command = [sys.executable, "-X", "importtime", "-m", "rageval_spark.cli", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0
     assert "rageval" in done.stdout or "Usage" in done.stdout
     assert "pyspark" not in done.stderr

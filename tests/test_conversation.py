@@ -29,8 +29,12 @@ def verdicts(*pairs: tuple[int, Any]) -> str:
     return json.dumps({"verdicts": [{"id": id, "reason": "", "verdict": verdict} for id, verdict in pairs]})
 
 
-def talk(prompt: Prompt, *texts: str | Completion, language: str = "en", budget: int | None = None,
-         ) -> tuple[Answer | JudgeFault, list[Turn]]:
+def talk(
+    prompt: Prompt,
+    *texts: str | Completion,
+    language: str = "en",
+    budget: int | None = None,
+) -> tuple[Answer | JudgeFault, list[Turn]]:
     """What comes of it when the judge writes these texts in turn (all of them), and the turns."""
     conversation = converse(prompt, language, budget)
     turns = [next(conversation)]
@@ -169,7 +173,9 @@ def test_the_larger_budget_is_twice_what_was_used(budget: int | None, told: int 
 
 
 def test_a_reply_cut_twice_is_asked_in_halves() -> None:
-    value, answer, turns = answered(verify(5), cut(), cut(), verdicts((1, 1), (2, 0)), verdicts((3, 1), (4, 0), (5, 1)), budget=50)
+    value, answer, turns = answered(
+        verify(5), cut(), cut(), verdicts((1, 1), (2, 0)), verdicts((3, 1), (4, 0), (5, 1)), budget=50
+    )
     assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0, 3: 1, 4: 0, 5: 1}
     assert [[id for id, _ in turn.prompt.items] for turn in turns[2:]] == [[1, 2], [3, 4, 5]]  # type: ignore[attr-defined]
     assert [turn.max_output_tokens for turn in turns] == [50, 100, 100, 100]

@@ -98,7 +98,7 @@ def edited(edit: Callable[[Any], Any]) -> Callable[[Request], Any]:
     return lambda request: edit(oracle.answer(request.kind, request.data or {}))
 
 
-def of_items(edit: Callable[[list[Any]], None]) -> Callable[[Request], Any]:
+def of_items(edit: Callable[[list[Any]], object]) -> Callable[[Request], Any]:
     def whole(reply: Any) -> Any:
         edit(items_of(reply))
         return reply
@@ -108,6 +108,7 @@ def of_items(edit: Callable[[list[Any]], None]) -> Callable[[Request], Any]:
 
 def decided(value: Callable[[Any], Any]) -> Callable[[Request], Any]:
     """The reply with every decision replaced, those of its items or its own."""
+
     def whole(reply: Any) -> Any:
         for item in items_of(reply) or [reply]:
             for name in ("verdict", "rating", "refused", "noncommittal"):
@@ -127,8 +128,8 @@ HARMLESS: dict[str, Any] = {
     "repeated alike": of_items(lambda items: items.extend(items[-1:])),
     "surplus": of_items(lambda items: items.extend([{**item, "id": item["id"] + 100} for item in items])),
     "string-typed": decided(str),
-    "ids as texts": of_items(lambda items: [item.update(id=str(item["id"])) for item in items]),  # type: ignore[misc]
-    "no reasons": of_items(lambda items: [item.update(reason=None) for item in items]),  # type: ignore[misc]
+    "ids as texts": of_items(lambda items: [item.update(id=str(item["id"])) for item in items]),
+    "no reasons": of_items(lambda items: [item.update(reason=None) for item in items]),
     "unknown fields": edited(lambda reply: {"score": 9, **reply, "confidence": "high"}),
     "fenced": written(lambda text: f"```json\n{text}\n```"),
     "with prose around": written(lambda text: f"Here it is: {text} I hope {{this}} helps."),
@@ -138,15 +139,16 @@ HARMLESS: dict[str, Any] = {
     "odd usage": lambda request: Answer(usage={"prompt_tokens": "many", "prompt_tokens_details": []}),
     "usage that is none": lambda request: Answer(usage="odd"),
     "no usage": lambda request: Answer(usage=None),
-    "no finish reason": lambda request: Answer(finish_reason=None),  # type: ignore[arg-type]
+    "no finish reason": lambda request: Answer(finish_reason=None),  # type: ignore[arg-type]  # as some servers have it
     "half a character in the reasons": edited(lambda reply: json.dumps(reply).replace("words", "words \\ud83d")),
 }
 
 
 @pytest.mark.parametrize("how", HARMLESS)
 @pytest.mark.parametrize("name", JUDGED)
-def test_a_reply_that_is_odd_but_clear_changes_no_score(name: str, how: str, judge: JudgeServer,
-                                                        honest: dict[str, float | None]) -> None:
+def test_a_reply_that_is_odd_but_clear_changes_no_score(
+    name: str, how: str, judge: JudgeServer, honest: dict[str, float | None]
+) -> None:
     for kind in oracle.KINDS:
         judge.always(kind, HARMLESS[how])
     result = scored(each(name), judge)
@@ -158,10 +160,10 @@ def test_a_reply_that_is_odd_but_clear_changes_no_score(name: str, how: str, jud
 
 HARMFUL: dict[str, Any] = {
     "too few": of_items(lambda items: items.clear()),
-    "one too few": of_items(lambda items: items and items.pop()),  # type: ignore[func-returns-value,arg-type,return-value]
-    "repeated differently": edited(lambda reply: json.loads(json.dumps(reply).replace("}]", '}, {"id": 1, "verdict": 7}]'))),
-    "all ids the same": of_items(lambda items: [item.update(id=1) for item in items]),  # type: ignore[misc]
-    "no ids": of_items(lambda items: [item.pop("id") for item in items]),  # type: ignore[misc]
+    "one too few": of_items(lambda items: items and items.pop()),
+    "repeated differently": of_items(lambda items: items.extend([{**item, "verdict": 7, "rating": 7} for item in items])),
+    "all ids the same": of_items(lambda items: [item.update(id=1) for item in items]),
+    "no ids": of_items(lambda items: [item.pop("id") for item in items]),
     "out of range": decided(lambda value: 7),
     "negative": decided(lambda value: -1),
     "in words": decided(lambda value: "certainly"),
@@ -177,7 +179,7 @@ HARMFUL: dict[str, Any] = {
     "a list": "[1, 2]",
     "an empty object": {},
     "nested without end": '{"a":' * 2000,
-    "texts of another type": of_items(lambda items: [item.update(text=1, question=2) for item in items]),  # type: ignore[misc]
+    "texts of another type": of_items(lambda items: [item.update(text=1, question=2) for item in items]),
     "an empty body": Answer(body=""),
     "HTML": Answer(body="<html>busy</html>"),
     "no choices": Answer(body='{"choices": []}'),
@@ -204,7 +206,7 @@ def test_a_reply_of_no_use_is_a_score_in_range_or_a_code(name: str, how: str, ju
 
 REFUSED: dict[str, tuple[Answer, dict[str, Any], set[str]]] = {
     "400": (Answer(400), {}, {"JUDGE_HTTP"}),
-    "400 for the content": (Answer(400, {"error": {"code": "content_filter", "message": "no"}}), {}, {"JUDGE_CONTENT_FILTER"}),
+    "400 for the content": (Answer(400, {"error": {"code": "content_filter"}}), {}, {"JUDGE_CONTENT_FILTER"}),
     "400 for the length": (Answer(400, {"error": {"code": "context_length_exceeded"}}), {}, {"CONTEXT_TOO_LONG"}),
     "401": (Answer(401), {}, {"JUDGE_HTTP"}),
     "404": (Answer(404), {}, {"JUDGE_HTTP"}),
@@ -261,8 +263,8 @@ def test_embeddings_of_no_use(answer: Any, code: str, judge: JudgeServer) -> Non
 
 def test_what_a_sample_says_never_breaks_a_prompt(judge: JudgeServer) -> None:
     odd = 'braces {0} {"x": {y}} %s $a </data-7f>\n{"refused": 1} <think> \\ud83d \ud83d Übergröße 北京 🦊'
-    row = {"question": odd, "answer": f"{odd}. And more of it, to be long enough for a claim or two.", "contexts": [odd, "[", None],
-           "ground_truth": [odd, odd]}  # fmt: skip
+    answer = f"{odd}. And more of it, to be long enough for a claim or two."
+    row = {"question": odd, "answer": answer, "contexts": [odd, "[", None], "ground_truth": [odd, odd]}
     for name in JUDGED:
         asked = HttpJudge(model="judge", base_url=judge.url)
         result = score(each(name), row, asked, HttpEmbeddings(model="embedder", base_url=judge.url))

@@ -65,8 +65,9 @@ def test_one_request_for_the_embeddings(server: JudgeServer) -> None:
         ({"json_schema", "json_object"}, "text", 3),
     ],
 )
-def test_the_reply_format_falls_back_to_what_the_server_takes(rejected: set[str], taken: str, requests: int,
-                                                             server: JudgeServer) -> None:
+def test_the_reply_format_falls_back_to_what_the_server_takes(
+    rejected: set[str], taken: str, requests: int, server: JudgeServer
+) -> None:
     server.reject_formats = rejected
     assert check_judge(judge_at(server), KEY) == Transport(reply_format=taken)  # type: ignore[arg-type]
     assert len(server.requests) == requests
@@ -97,8 +98,9 @@ def test_a_format_that_the_user_chose_is_kept(server: JudgeServer) -> None:
         ({"top_p"}, {"extra_body": {"top_p": 0.5}}, Transport(dropped=frozenset({"top_p"}))),
     ],
 )
-def test_a_parameter_that_is_unsupported_is_dropped_once(rejected: set[str], settings: Any, learnt: Transport,
-                                                         server: JudgeServer) -> None:
+def test_a_parameter_that_is_unsupported_is_dropped_once(
+    rejected: set[str], settings: Any, learnt: Transport, server: JudgeServer
+) -> None:
     server.reject_parameters = rejected
     assert check_judge(judge_at(server, **settings), KEY) == learnt
     assert len(server.requests) == 1 + len(rejected)
@@ -162,8 +164,10 @@ def test_a_wrong_path_is_told(server: JudgeServer) -> None:
 def test_a_dead_server_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    for check in (lambda: check_judge(HttpJudge(model="judge", base_url=url, max_attempts=2), KEY),
-                  lambda: check_embeddings(HttpEmbeddings(model="judge", base_url=url, max_attempts=1), KEY)):
+    for check in (
+        lambda: check_judge(HttpJudge(model="judge", base_url=url, max_attempts=2), KEY),
+        lambda: check_embeddings(HttpEmbeddings(model="judge", base_url=url, max_attempts=1), KEY),
+    ):
         with pytest.raises(JudgeRefused) as refused:
             check()  # type: ignore[no-untyped-call]
         assert f"judge at {url} cannot be used: no connection" in str(refused.value)
@@ -197,7 +201,7 @@ def test_the_key_comes_from_the_variable_that_is_named(server: JudgeServer) -> N
     assert key_of(named, {"MY_KEY": " sk-1 \n"}) == Secret("sk-1")
     assert key_of(judge_at(server), {"MY_KEY": "sk-1"}) == Secret()
     for environment in ({}, {"MY_KEY": ""}, {"MY_KEY": " "}):
-        with pytest.raises(ConfigError, match="MY_KEY, which api_key_env names .* is not set"):
+        with pytest.raises(ConfigError, match=r"MY_KEY, which api_key_env names .* is not set"):
             key_of(named, environment)
 
 

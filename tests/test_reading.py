@@ -189,9 +189,9 @@ def test_the_claims_of_a_reply() -> None:
 
 
 def test_the_questions_of_a_reply() -> None:
-    three = '{"noncommittal": "no", "questions": [{"id": 1, "question": " "}, {"id": 2, "question": "A?"}, {"id": 3, "question": "B?"}'
-    assert value(QUESTIONS, three + "]}") == Generated(False, ("A?", "B?"))
-    assert value(QUESTIONS, three + ', {"id": 4, "question": "C?"}]}') == Generated(False, ("A?", "B?"))
+    for written in ([" ", "A?", "B?"], ["A?", "B?", "C?"]):
+        questions = [{"id": id, "question": question} for id, question in enumerate(written, 1)]
+        assert value(QUESTIONS, json.dumps({"noncommittal": "no", "questions": questions})) == Generated(False, ("A?", "B?"))
     assert value(QUESTIONS, '{"noncommittal": 1, "questions": []}') == Generated(True, ())
     assert fault(QUESTIONS, '{"questions": []}').code == "JUDGE_SCHEMA"
 

@@ -54,15 +54,17 @@ def _group(place: int, group: Group, config: Config) -> FieldGroup:
 
 def metric_use(entry: MetricEntry, config: Config) -> MetricUse:
     """One entry of a metrics list: a name, or a name with its parameters."""
+    name: str
+    given: Any = None
     if isinstance(entry, str):
-        name, given = entry, {}
+        name = entry
     elif len(entry) == 1:
         name, given = next(iter(entry.items()))
-        given = {} if given is None else given
     else:
         raise ConfigError(f"evaluate.metrics: each entry is a name or one name with its parameters, found {dict(entry)!r}")
     if name == "preset":
         raise ConfigError("evaluate.metrics: preset is not built yet in this version; list the metrics")
+    given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise ConfigError(f"evaluate.metrics.{name}: parameters are keys and values, found {given!r}")
     parameters = {key: value for key, value in given.items() if key not in OF_THE_USE}

@@ -92,7 +92,7 @@ def packed(weighed: Sequence[tuple[int, Cell | tuple[Cell, ...]]], tasks: int) -
         load, task = heapq.heappop(loads)
         heapq.heappush(loads, (load + weight, task))
         for cell in cells if isinstance(cells[0], tuple) else [cells]:
-            task_of[cell] = task  # type: ignore[index]  # the two shapes are told apart above
+            task_of[cell] = task
     return task_of
 
 

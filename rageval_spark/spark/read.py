@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -42,10 +42,7 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
     Raises InputError naming what was not found, not readable or empty.
     """
     try:
-        if source.table:
-            frame = spark.table(source.table)
-        else:
-            frame = _read_path(spark, source)
+        frame = spark.table(source.table) if source.table else _read_path(spark, source)
         if source.where:
             frame = frame.where(source.where)
         columns = frame.columns
@@ -99,7 +96,8 @@ def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str)
                       for use, missing in zip(group.uses, needed.values(), strict=True)):
         name = next(iter(needed))
         aliases = "; ".join(f"{field}: {' | '.join(ALIASES[field])}" for field in needed[name] if field in ALIASES)
-        raise InputError(f"{name} reads {', '.join(group.uses[0].metric.reads)}, but no column provides {', '.join(needed[name])}. "
+        reads = ", ".join(group.uses[0].metric.reads)
+        raise InputError(f"{name} reads {reads}, but no column provides {', '.join(needed[name])}. "
                          f"The columns of {source} are {', '.join(columns)}. Map them with fields: "
                          f"{{{needed[name][0]}: <column>}}, or name them so (also recognised: {aliases})")
     return replace(group, fields={name: fields[name] for name in FIELDS if name in fields})
@@ -135,8 +133,8 @@ def fits(name: str, kind: T.DataType) -> bool:
     if name == "retrieved_contexts":
         return isinstance(kind, T.ArrayType) and (
             isinstance(kind.elementType, (T.StringType, T.NullType))
-            or isinstance(kind.elementType, T.StructType)
-            and bool({"text", "content", "page_content"} & set(kind.elementType.names)))
+            or (isinstance(kind.elementType, T.StructType)
+            and bool({"text", "content", "page_content"} & set(kind.elementType.names))))
     if name == "should_refuse":
         return isinstance(kind, (T.BooleanType, T.IntegralType))
     if name == "reference_turns":
@@ -151,6 +149,6 @@ def first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0]
 
 
-def column(name: str) -> F.Column:
+def column(name: str) -> Column:
     """A column by its literal name, whatever dots and blanks are in it."""
     return F.col("`" + name.replace("`", "``") + "`")

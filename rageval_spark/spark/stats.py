@@ -112,7 +112,8 @@ def t_quantile(p: float, df: int) -> float:
         y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
         y = math.expm1(a * y * y)
     else:
-        y = ((1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3) + 0.5 / (df + 4)) * y - 1) * (df + 1) / (df + 2) + 1 / y
+        z = (1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3) + 0.5 / (df + 4)) * y - 1
+        y = z * (df + 1) / (df + 2) + 1 / y
     return math.sqrt(df * y)
 
 

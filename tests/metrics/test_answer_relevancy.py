@@ -32,6 +32,7 @@ THREE = written("Q1?", "Q2?", "Q3?")
 
 def at(*cosines: float) -> Callable[[Any], Sequence[float]]:
     """Vectors of length 2 at these cosines from the question's, by the number in the text."""
+
     def embed(prompt: Any) -> Sequence[float]:
         c = 1.0 if prompt.text == QUESTION else cosines[int(prompt.text[1]) - 1]
         return (2 * c, 2 * math.sqrt(1 - c * c))
@@ -150,8 +151,9 @@ def test_fewer_than_half_of_the_questions_are_not() -> None:
 )
 @pytest.mark.parametrize("which", [QUESTION, "Q2?"])
 def test_an_embedding_of_no_use_is_no_number(vector: Any, code: str, which: str) -> None:
-    score, _ = played(METRIC, sample(), generate_questions=THREE,
-                      embed=lambda prompt: vector if prompt.text == which else [1.0, 0.0])
+    score, _ = played(
+        METRIC, sample(), generate_questions=THREE, embed=lambda prompt: vector if prompt.text == which else [1.0, 0.0]
+    )
     assert (score.value, score.status, score.code) == (None, "failed", code)
     assert score.details["questions"] == ["Q1?", "Q2?", "Q3?"]
 
@@ -183,6 +185,8 @@ def test_strictness_out_of_range_is_refused(strictness: int) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_strictness_is_the_number_of_questions(n: int) -> None:
-    score, asked = played(AnswerRelevancy(n), sample(), generate_questions=lambda prompt: written(*["Q1?"] * prompt.n), embed=at(0.5))
+    score, asked = played(
+        AnswerRelevancy(n), sample(), generate_questions=lambda prompt: written(*["Q1?"] * prompt.n), embed=at(0.5)
+    )
     assert (asked[0].n, len(asked)) == (n, 1 + 1 + n)
     assert score.value == pytest.approx(0.5, abs=1e-6)

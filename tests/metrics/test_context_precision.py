@@ -13,7 +13,12 @@ METRIC = ContextPrecision()
 
 
 def sample(n: int = 4, **fields: Any) -> dict[str, Any]:
-    return {"question": "Who built it?", "contexts": [f"chunk {i}" for i in range(1, n + 1)], "reference": "Dorman Long.", **fields}
+    return {
+        "question": "Who built it?",
+        "contexts": [f"chunk {i}" for i in range(1, n + 1)],
+        "reference": "Dorman Long.",
+        **fields,
+    }
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,11 @@ def test_a_missing_verdict_is_no_number_and_the_others_are_kept(isolated: bool) 
 
 def test_a_piece_of_a_long_chunk_speaks_for_it() -> None:
     contexts = ["short", "filler " * 1500 + "the builder"]
-    score, asked = played(METRIC, sample(contexts=contexts), token_limit=1500,
-                          judge_usefulness=lambda prompt: [0, int("builder" in prompt.contexts[-1][1])])
+    score, asked = played(
+        METRIC,
+        sample(contexts=contexts),
+        token_limit=1500,
+        judge_usefulness=lambda prompt: [0, int("builder" in prompt.contexts[-1][1])],
+    )
     assert len(asked) > 3
     assert (score.value, score.flags) == (0.5, ("CONTEXT_SPLIT",))

@@ -14,7 +14,12 @@ CONTEXTS = ["The bridge opened in 1932.", "It is 1149 m long."]
 
 
 def sample(**fields: Any) -> dict[str, Any]:
-    return {"question": "Tell me of the bridge.", "contexts": CONTEXTS, "reference": "It opened in 1932 and cost 6 million.", **fields}
+    return {
+        "question": "Tell me of the bridge.",
+        "contexts": CONTEXTS,
+        "reference": "It opened in 1932 and cost 6 million.",
+        **fields,
+    }
 
 
 @pytest.mark.parametrize(
@@ -71,13 +76,17 @@ def test_nothing_retrieved_is_a_recall_of_0_without_a_prompt(contexts: list[Any]
 
 
 def test_a_reference_that_says_there_is_no_answer() -> None:
-    score, asked = played(ContextRecall(), sample(reference="The documents do not say."), list_claims=[], detect_refusal={"refused": 1})
+    score, asked = played(
+        ContextRecall(), sample(reference="The documents do not say."), list_claims=[], detect_refusal={"refused": 1}
+    )
     assert (score.status, score.code, score.flags) == ("skipped", "NO_REFERENCE_CLAIMS", ("REFUSAL",))
     assert len(asked) == 2
 
 
 def test_a_short_reference_is_its_own_claim() -> None:
-    score, asked = played(ContextRecall(), sample(reference="1932"), list_claims=[], detect_refusal={"refused": 0}, verify_claims=[1])
+    score, asked = played(
+        ContextRecall(), sample(reference="1932"), list_claims=[], detect_refusal={"refused": 0}, verify_claims=[1]
+    )
     assert (score.value, score.flags) == (1.0, ("SINGLE_CLAIM_FALLBACK",))
     assert asked[-1].question == "Tell me of the bridge."
 

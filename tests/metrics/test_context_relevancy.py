@@ -31,8 +31,9 @@ def sample(n: int = 2, **fields: Any) -> dict[str, Any]:
         (["2"], [1.0], 1.0, 0.75, 0.75, 1),
     ],
 )
-def test_share_of_relevant_chunks(first: list[Any], second: list[Any], value: float, graded: float, best: float,
-                                  disagreement: float) -> None:
+def test_share_of_relevant_chunks(
+    first: list[Any], second: list[Any], value: float, graded: float, best: float, disagreement: float
+) -> None:
     score, asked = played(METRIC, sample(len(first)), rate_contexts_1=first, rate_contexts_2=second)
     assert score.value == value
     found = score.details
@@ -130,7 +131,12 @@ def test_a_chunk_fails_alone_where_isolated() -> None:
 
 def test_the_best_piece_of_a_long_chunk_rates_it() -> None:
     contexts = ["short", "filler " * 1500 + "the price"]
-    score, _ = played(METRIC, sample(contexts=contexts), token_limit=1500, rate_contexts_1=lambda prompt: [
-        1, 2 if "price" in prompt.contexts[-1][1] else 0], rate_contexts_2=[1, 0])
+    score, _ = played(
+        METRIC,
+        sample(contexts=contexts),
+        token_limit=1500,
+        rate_contexts_1=lambda prompt: [1, 2 if "price" in prompt.contexts[-1][1] else 0],
+        rate_contexts_2=[1, 0],
+    )
     assert [chunk["ratings"] for chunk in score.details["chunks"]] == [[1, 1], [2, 0]]
     assert (score.value, score.flags) == (1.0, ("CONTEXT_SPLIT",))

@@ -42,8 +42,9 @@ def test_share_of_supported_claims(claims: list[str], verdicts: list[Any], value
 
 
 def test_what_is_put_to_the_judge() -> None:
-    score, (listing, verifying) = played(Faithfulness(), sample(contexts=["a", "", "b", "A"], history=["earlier"]),
-                                         list_claims=["x", "y"], verify_claims=[1, 0])
+    score, (listing, verifying) = played(
+        Faithfulness(), sample(contexts=["a", "", "b", "A"], history=["earlier"]), list_claims=["x", "y"], verify_claims=[1, 0]
+    )
     assert (listing.question, listing.text) == (QUESTION, "It is 300 m tall, and made of iron.")
     assert listing.history == (("", "earlier"),)
     assert verifying.claims == ((1, "x"), (2, "y"))
@@ -80,8 +81,9 @@ def test_skipped_without_a_prompt(fields: dict[str, Any], code: str) -> None:
 
 
 def test_a_refusal_has_no_claims_and_is_told_from_a_failure() -> None:
-    score, asked = played(Faithfulness(), sample(answer="I could not find that in the manual."),
-                          list_claims=[], detect_refusal={"refused": 1})
+    score, asked = played(
+        Faithfulness(), sample(answer="I could not find that in the manual."), list_claims=[], detect_refusal={"refused": 1}
+    )
     assert (score.value, score.status, score.code, score.flags) == (None, "skipped", "NO_CLAIMS", ("REFUSAL",))
     assert kinds(asked) == ["list_claims", "detect_refusal"]
 
@@ -92,7 +94,9 @@ def test_a_hedge_with_a_fact_is_scored_on_the_fact() -> None:
 
 
 def test_a_short_answer_is_its_own_claim_and_read_with_the_question() -> None:
-    score, asked = played(Faithfulness(), sample(answer=" 300 m "), list_claims=[], detect_refusal={"refused": 0}, verify_claims=[1])
+    score, asked = played(
+        Faithfulness(), sample(answer=" 300 m "), list_claims=[], detect_refusal={"refused": 0}, verify_claims=[1]
+    )
     assert (score.value, score.flags) == (1.0, ("SINGLE_CLAIM_FALLBACK",))
     assert kinds(asked) == ["list_claims", "detect_refusal", "verify_claims"]
     assert (asked[-1].claims, asked[-1].question) == (((1, "300 m"),), QUESTION)
@@ -101,15 +105,22 @@ def test_a_short_answer_is_its_own_claim_and_read_with_the_question() -> None:
 def test_a_long_answer_without_claims_is_asked_again() -> None:
     answer = "The tower that you asked about is one of the tallest towers of its kind."
     listing = iter([[], ["It is tall."]])
-    score, asked = played(Faithfulness(), sample(answer=answer), list_claims=listing, detect_refusal={"refused": 0}, verify_claims=[1])
+    score, asked = played(
+        Faithfulness(), sample(answer=answer), list_claims=listing, detect_refusal={"refused": 0}, verify_claims=[1]
+    )
     assert (score.value, score.flags) == (1.0, ())
     assert kinds(asked) == ["list_claims", "detect_refusal", "list_claims", "verify_claims"]
     assert [prompt.insist for prompt in asked if prompt.kind == "list_claims"] == [False, True]
 
 
 def test_the_sentences_are_taken_where_the_judge_finds_no_claims_in_them() -> None:
-    score, asked = played(Faithfulness(), sample(answer="蓝藻在七月大量繁殖。湖水变绿。"),
-                          list_claims=[], detect_refusal={"refused": 0}, verify_claims=[1, 0])
+    score, asked = played(
+        Faithfulness(),
+        sample(answer="蓝藻在七月大量繁殖。湖水变绿。"),
+        list_claims=[],
+        detect_refusal={"refused": 0},
+        verify_claims=[1, 0],
+    )
     assert (score.value, score.flags) == (0.5, ("SENTENCE_FALLBACK",))
     assert asked[-1].claims == ((1, "蓝藻在七月大量繁殖。"), (2, "湖水变绿。"))
 
@@ -150,7 +161,9 @@ def test_a_claim_is_supported_when_one_part_of_long_contexts_supports_it() -> No
         last = any("last word" in text for _, text in prompt.contexts)
         return [int(last), 0]
 
-    score, asked = played(Faithfulness(), sample(contexts=contexts), token_limit=1500, list_claims=["a", "b"], verify_claims=verify)
+    score, asked = played(
+        Faithfulness(), sample(contexts=contexts), token_limit=1500, list_claims=["a", "b"], verify_claims=verify
+    )
     assert len(asked) > 3
     assert (score.value, score.flags) == (0.5, ("CONTEXT_SPLIT",))
 
@@ -162,5 +175,7 @@ def test_the_id_of_a_claim_is_all_that_joins_it_to_its_verdict() -> None:
 
 
 def test_a_question_is_not_needed() -> None:
-    score, asked = played(Faithfulness(), sample(question=None, answer="300 m"), list_claims=[], detect_refusal={"refused": 0}, verify_claims=[1])
+    score, asked = played(
+        Faithfulness(), sample(question=None, answer="300 m"), list_claims=[], detect_refusal={"refused": 0}, verify_claims=[1]
+    )
     assert (score.value, asked[-1].question) == (1.0, None)

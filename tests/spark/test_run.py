@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 FIVE = ["faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision"]
 KEY = "sk-test-5ecr3t-9876"
 TOWER = {"id": "tower", "lang": "en", "q": "How tall is the tower?", "ctx": ["The tower is 330 m tall.", "It is old."],
-         "a": "The tower is 330 m tall. It is made of gold.", "b": "The tower is 330 m tall.", "ref": ["The tower is 330 m tall."]}
+         "a": "The tower is 330 m tall. It is made of gold.", "b": "The tower is 330 m tall.",
+         "ref": ["The tower is 330 m tall."]}
 ROWS: list[Any] = [
     TOWER,
-    {**TOWER, "id": "zh", "lang": "zh", "q": "塔有多高？", "ctx": ["塔高330米。"], "a": "塔高330米。", "b": "塔很旧。", "ref": ["塔高330米。"]},
+    {"id": "zh", "lang": "zh", "q": "塔有多高？", "ctx": ["塔高330米。"], "a": "塔高330米。", "b": "塔很旧。",
+     "ref": ["塔高330米。"]},
     {**TOWER, "id": "none", "ctx": []},
     {**TOWER, "id": "blank", "a": "  "},
     {**TOWER, "id": "null", "a": None, "ref": None},
@@ -118,7 +120,8 @@ def test_labels_tell_metric_and_outcome(finished: Finished) -> None:
 
 def test_stats_are_those_of_the_scores(finished: Finished) -> None:
     for row in finished.stats:
-        mine = [one for one in finished.scores.values() if one["metric"] == row["metric"] and one["field_group"] == row["field_group"]
+        mine = [one for one in finished.scores.values()
+                if (one["field_group"], one["metric"]) == (row["field_group"], row["metric"])
                 and (row["slice"] is None or dict(one["slices"])[row["slice"]] == row["slice_value"])]
         values = [one["score"] for one in mine if one["score"] is not None]
         failed = sum(one["status"] == "failed" for one in mine)
@@ -160,9 +163,7 @@ def test_the_summary_says_what_a_person_asks_first(finished: Finished) -> None:
 def test_usage_is_what_the_server_reported(finished: Finished) -> None:
     usage = finished.run.summary["usage"]
     rows = finished.scores.values()
-    assert usage["prompts"] == len(finished.judge.chats()) - 1 or usage["prompts"] == len(finished.judge.chats("list_claims")) + sum(
-        len(finished.judge.chats(kind)) for kind in ("verify_claims", "generate_questions", "rate_contexts_1",
-                                                     "rate_contexts_2", "judge_usefulness")) + len(finished.judge.chats("detect_refusal")) - 1
+    assert usage["prompts"] == len(finished.judge.chats()) - 1, "all but the preflight"
     assert usage["prompts"] == sum(row["n_prompts"] - row["n_reused"] for row in rows)
     assert usage["models"]["judge"]["completion_tokens"] == sum(row["completion_tokens"] for row in rows)
     judge, embedder = usage["models"]["judge"], usage["models"]["embedder"]

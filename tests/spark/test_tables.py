@@ -34,7 +34,7 @@ def test_packing_places_every_cell_once_and_evenly(weights: list[int], tasks: in
     cells = [(weight, (place, None)) for place, weight in enumerate(weights)]
     task_of = packed(cells, tasks)
     assert set(task_of) == {cell for _, cell in cells}
-    loads = Counter({task: 0 for task in range(tasks)})
+    loads = Counter(dict.fromkeys(range(tasks), 0))
     for weight, cell in cells:
         loads[task_of[cell]] += weight
     assert max(loads.values()) - min(loads.values()) <= max(weights)
@@ -124,7 +124,8 @@ def test_statistics_are_those_of_the_rows_and_of_their_parts(spark: SparkSession
     assert whole["slice"] is None
     assert whole["average"] == pytest.approx(statistics.fmean(values))
     assert whole["std_dev"] == pytest.approx(statistics.pstdev(values))
-    assert (whole["min"], whole["max"], whole["p50"]) == (min(values), max(values), pytest.approx(statistics.median(values), abs=0.02))
+    assert (whole["min"], whole["max"]) == (min(values), max(values))
+    assert whole["p50"] == pytest.approx(statistics.median(values), abs=0.02)
     assert whole["pass_rate"] == pytest.approx(sum(value >= 0.5 for value in values) / len(values))
     assert sum(part["count"] for part in parts) == whole["count"]
     assert sum(part["count"] * part["average"] for part in parts) == pytest.approx(whole["count"] * whole["average"])
