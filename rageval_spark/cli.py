@@ -36,8 +36,8 @@ def run(
     judgements failed, 130 when interrupted. The last line printed is the run's directory.
     """
     from rageval_spark.config import load
+    from rageval_spark.engine.stopping import stopping
     from rageval_spark.run import run as run_config
-    from rageval_spark.run import stopping
 
     overrides = [*(set or []), *([f"input.path={json.dumps(input)}"] if input else []),
                  *([f"output.path={json.dumps(output)}"] if output else [])]

@@ -5,6 +5,7 @@ RagevalError                      shown to the user without a traceback
 ├── InputError                    the dataset cannot be read or lacks a column                exit 2
 ├── JudgeRefused                  key, model, URL or format is wrong: no prompt can succeed   exit 2
 ├── StoreError                    the replies store cannot be used                            exit 2
+├── ScoringFailed                 the scoring pass broke off; every reply is kept             exit 3
 └── Interrupted                   stopped by the user; every reply is kept                    exit 130
 SampleFault                       one sample cannot be read: code INVALID_INPUT, a row like any other
 JudgeFault                        one prompt was not answered usably: a code, never a number
@@ -39,6 +40,12 @@ class JudgeRefused(RagevalError):
 
 class StoreError(RagevalError):
     """The replies store cannot be read or written."""
+
+
+class ScoringFailed(RagevalError):
+    """The scoring pass broke off; every reply that had come is stored."""
+
+    exit_code = 3
 
 
 class Interrupted(RagevalError):

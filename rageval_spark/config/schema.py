@@ -67,6 +67,14 @@ class Config(Settings):
     scale: Literal[1, 10] = 1
     spark: Spark = Spark()
 
+    def public(self) -> dict[str, Any]:
+        """The config as it may be written down: of headers and query parameters only the names."""
+        values = self.model_dump(mode="json")
+        for name in ("judge", "embeddings"):
+            if values[name]:
+                values[name] |= {"headers": sorted(values[name]["headers"]), "query": sorted(values[name]["query"])}
+        return values
+
     @property
     def coverage_gate(self) -> float:
         """The least share of judgements that must not fail."""

@@ -6,13 +6,14 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval_spark.engine.files import Folder
 
 STOP = "stop"
 STALE_AFTER = 3
-"""Periods without a new beat after which a task is taken for gone, and its share for free."""
+"""Periods, and looks of one's own, without a new beat after which a task is taken for gone and its share for free.
+Looks count too: after a stall of the whole machine everybody's beats are old, and nobody is gone."""
 LEASE = 2.5
 """Periods for which a task may use its share after a beat: it stops before others can take it for gone."""
 NEW_RUN = 7
@@ -22,6 +23,14 @@ the shares of planned tasks that never showed up are dealt out. The gap between 
 RATES = "rates"
 WHOLE = 10_000
 """The rates are shared like a limit of so many parts."""
+
+
+class Seen(NamedTuple):
+    """Another task's last beat, and when it was first seen: the time, and the number of the look."""
+
+    beat: Mapping[str, Any]
+    at: float
+    look: int
 
 
 @dataclass
@@ -39,9 +48,8 @@ class Beats:
     clock: Callable[[], float] = time.monotonic
     name: str = ""
     _sequence: int = 0
-    _seen: dict[str, tuple[int, float, Mapping[str, Any]]] = field(default_factory=dict)
+    _seen: dict[str, Seen] = field(default_factory=dict)
     _joined_at: int | None = None
-    _last: float | None = None
     _shares: dict[str, int] = field(default_factory=dict)
     _held: dict[str, int] = field(default_factory=dict)
 
@@ -56,11 +64,11 @@ class Beats:
     def beat(self, limits: Mapping[str, int], state: Mapping[str, Any],
              in_flight: Mapping[str, int]) -> tuple[dict[str, int], float]:
         """Write a beat and return this task's capacity for each limit, and its fraction of the rates."""
-        now = self.clock()
-        self._read(now)
-        others = self._alive(now)
-        late = self._last is not None and now - self._last > self.lease_s
-        if late or (self._sequence == 0 and any(beat["sequence"] >= NEW_RUN for beat in others)):
+        before = {name: seen.beat["sequence"] for name, seen in self._seen.items()}
+        others = self._look(self.clock())
+        # a newcomer to a run under way; or the others beat so often meanwhile that they may take this task for gone
+        most = NEW_RUN if self._sequence == 0 else STALE_AFTER
+        if any(beat["sequence"] - before.get(beat["name"], 0) >= most for beat in others):
             self._joined_at = self._sequence
         limits = {**limits, RATES: WHOLE}
         if self._joined_at is not None and self._sequence < self._joined_at + 2:
@@ -70,7 +78,7 @@ class Beats:
         # the last share is held for one beat more: the window may not have shrunk yet
         self._held = {name: max(in_flight.get(name, 0), shares[name], self._shares.get(name, 0)) for name in limits}
         self._write({**state, "held": self._held, "in_flight": dict(in_flight)})
-        self._shares, self._last = shares, now
+        self._shares = shares
         return {name: share for name, share in shares.items() if name != RATES}, shares[RATES] / WHOLE
 
     def leave(self, state: Mapping[str, Any]) -> None:
@@ -92,20 +100,19 @@ class Beats:
 
     def _awaited(self) -> list[str]:
         """The places of planned tasks that have not shown up yet, as long as their shares are kept for them."""
-        seen = [beat for _, _, beat in self._seen.values()]
+        seen = [seen.beat for seen in self._seen.values()]
         if max([self._sequence, *(beat["sequence"] for beat in seen)]) >= SETTLED:
             return []
         return [_place(index) for index in {*range(self.planned)} - {self.index, *(beat["index"] for beat in seen)}]
 
-    def _alive(self, now: float) -> list[Mapping[str, Any]]:
-        return [beat for _, seen_at, beat in self._seen.values()
-                if not beat.get("done") and now - seen_at < STALE_AFTER * self.period_s]
-
-    def _read(self, now: float) -> None:
+    def _look(self, now: float) -> list[Mapping[str, Any]]:
+        """The last beats of the other tasks that are at work."""
         for beat in read(self.folder):
-            name, sequence = beat["name"], beat["sequence"]
-            if name != self.name and (name not in self._seen or self._seen[name][0] != sequence):
-                self._seen[name] = (sequence, now, beat)
+            name, known = beat["name"], self._seen.get(beat["name"])
+            if name != self.name and (known is None or known.beat["sequence"] != beat["sequence"]):
+                self._seen[name] = Seen(beat, now, self._sequence)
+        return [seen.beat for seen in self._seen.values() if not seen.beat.get("done") and (
+            now - seen.at < STALE_AFTER * self.period_s or self._sequence - seen.look < STALE_AFTER)]
 
     def _write(self, state: Mapping[str, Any]) -> None:
         self._sequence += 1

@@ -212,7 +212,7 @@ class Engine:
         return vectors
 
     def _spend(self, desk: Desk, usage: Usage) -> None:
-        model = desk.endpoint.model
+        model = desk.endpoint.label
         self.spent[model] = self.spent.get(model, Usage()) + usage
 
     async def _attempts(self, desk: Desk, attempt: Callable[[], Awaitable[T]], order: int, tokens: int,

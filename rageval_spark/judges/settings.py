@@ -52,6 +52,11 @@ class Endpoint(Settings):
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
 
+    @property
+    def label(self) -> str:
+        """The name under which usage is counted."""
+        return self.model
+
     def public(self) -> dict[str, Any]:
         """The settings as they may be written down: of the headers only the names."""
         return {**self.model_dump(mode="json"), "headers": sorted(self.headers)}
@@ -108,6 +113,10 @@ class HttpEmbeddings(Endpoint):
     price: float | None = Field(default=None, ge=0)
 
     __hash__ = Endpoint.__hash__
+
+    @property
+    def label(self) -> str:
+        return f"{self.model} (embeddings)"
 
     def signature(self) -> str:
         return json.dumps([self.model, self.dimensions, dict(self.extra_body)], sort_keys=True, ensure_ascii=False)

@@ -8,9 +8,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rageval_spark.errors import InputError
+from rageval_spark.spark.read import first_line
 from rageval_spark.spark.samples import BY_CONTENT, BY_REFERENCE, CELLS, FINE
 
 ROWS_PER_TASK = 10
@@ -34,8 +37,14 @@ def task_count(rows: int, slots: int, max_concurrency: int) -> int:
 
 
 def count_by_bucket(samples: DataFrame) -> Counter[int]:
-    """Rows by finest bucket. Starts one job, collects at most store.MOST_BUCKETS rows."""
-    return Counter({row[FINE]: row["count"] for row in samples.groupBy(FINE).count().collect()})
+    """Rows by finest bucket. Starts one job, collects at most store.MOST_BUCKETS rows.
+
+    The first job to see all rows: raises InputError where they cannot be read.
+    """
+    try:
+        return Counter({row[FINE]: row["count"] for row in samples.groupBy(FINE).count().collect()})
+    except PySparkException as error:
+        raise InputError(f"the data cannot be read: {first_line(error)}") from None
 
 
 def placed(samples: DataFrame, by_fine: Counter[int], buckets: int, tasks: int) -> DataFrame:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.task import Row, Scored, Task, Work
-from rageval_spark.errors import RagevalError
+from rageval_spark.errors import RagevalError, ScoringFailed
 from rageval_spark.spark.tables import SCORES
 
 
@@ -23,6 +27,27 @@ def scored(samples: DataFrame, work: Work) -> DataFrame:
     Lazy. To be written exactly once: every action on it runs the metrics again, from stored replies at best.
     """
     return samples.mapInPandas(scoring(work), SCORES)
+
+
+def write(samples: DataFrame, work: Work, path: str) -> None:
+    """Write the scores of placed samples as Parquet. Starts the one job that asks the judge.
+
+    Raises ScoringFailed with what a task raised, in its own words.
+    """
+    try:
+        scored(samples, work).write.mode("overwrite").parquet(path)
+    except (PySparkException, Py4JError) as error:
+        raise ScoringFailed(_cause(str(error))) from error
+
+
+def _cause(said: str) -> str:
+    """What a task raised: the last Python error that a Spark error quotes, else its first line."""
+    lines = [line.strip() for line in said.strip().splitlines()]
+    quoted = [line for line in lines if PYTHON_ERROR.match(line)]
+    return quoted[-1] if quoted else lines[0]
+
+
+PYTHON_ERROR = re.compile(r"(?!org\.|java\.|py4j\.|pyspark\.)[\w.]*(Error|Exception|Interrupted|Fault)\b(: |$)")
 
 
 def scoring(work: Work) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
@@ -58,20 +83,25 @@ def _record(one: Scored, run_id: str) -> dict[str, Any]:
     }
 
 
-def reachable(spark: SparkSession, folder: Folder, name: str) -> str | None:
-    """What keeps an executor from reading a file that the driver wrote, and from writing beside it; None where
+def unreachable(spark: SparkSession, folder: Folder) -> str | None:
+    """What keeps an executor from reading in a folder what the driver wrote there, and from writing; None where
     nothing does. Starts one job."""
+    name = f".probe-{uuid.uuid4().hex}"
 
     def probe(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for _ in frames:
             try:
                 folder.read(name)
-                folder.write(f"{name}.probe", b"written by an executor")
-                folder.delete(f"{name}.probe")
+                folder.write(f"{name}-back", b"written by an executor")
+                folder.delete(f"{name}-back")
                 said = ""
             except (OSError, RagevalError, pa.ArrowException) as error:
                 said = f"{type(error).__name__}: {error}"
             yield pd.DataFrame({"said": [said]})
 
-    [row] = spark.range(1).mapInPandas(probe, "said string").collect()
+    folder.write(name, b"written by the driver")
+    try:
+        [row] = spark.range(1).mapInPandas(probe, "said string").collect()
+    finally:
+        folder.delete(name)
     return row["said"] or None

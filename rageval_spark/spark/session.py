@@ -54,6 +54,11 @@ def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
+def is_one_machine(spark: SparkSession) -> bool:
+    """Whether driver and executors are one process, and so see the same files."""
+    return (spark.conf.get("spark.master", "") or "").split("[")[0] == "local"
+
+
 def find_java() -> None:
     """Make a Java runtime known to Spark: JAVA_HOME, the PATH, or the one that the [java] extra brings."""
     if java_version(os.environ.get("JAVA_HOME")) or (not os.environ.get("JAVA_HOME") and java_version(None)):

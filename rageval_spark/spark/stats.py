@@ -29,7 +29,7 @@ def stats(scores: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[str]
     rows = sliced.groupBy(*GROUPING).agg(*_aggregates(names)).collect()
     uses = {(group.key, use.name): use for group in groups for use in group.uses}
     order = {key: place for place, key in enumerate(uses)}
-    by_slice = {None: -1, **{name: place for place, name in enumerate(slices)}}
+    by_slice: dict[str | None, int] = {None: -1, **{name: place for place, name in enumerate(slices)}}
     rows.sort(key=lambda row: (by_slice[row["slice"]], row["slice_value"] or "", order[row["field_group"], row["metric"]]))
     return [_stat(row, uses[row["field_group"], row["metric"]], names, run_id) for row in rows]
 

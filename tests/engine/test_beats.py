@@ -193,6 +193,28 @@ def test_one_whose_beat_came_too_late_lost_its_share_and_waits(tmp_path: Path) -
     assert job.shares == [5, 5]
 
 
+def test_a_stall_of_the_whole_machine_costs_nobody_its_share(tmp_path: Path) -> None:
+    job = Job(tmp_path, planned=2)
+    for index in range(2):
+        job.join(index)
+    job.run(3)
+    job.now += 20
+    for task in job.tasks:
+        task.work(0.25)
+    assert job.shares == [0, 0]
+    job.run(0.25)
+    assert job.shares == [5, 5]
+
+
+def test_one_that_is_alone_is_never_too_late(tmp_path: Path) -> None:
+    job = Job(tmp_path, planned=1)
+    job.join(0).delay = 9.0
+    job.run(9.75)
+    assert job.shares == [0]
+    job.run(0.5)
+    assert job.shares == [10]
+
+
 def test_a_run_that_starts_again_in_the_same_folder_gets_over_the_old_beats(tmp_path: Path) -> None:
     before = Job(tmp_path, planned=2)
     for index in range(2):
@@ -222,6 +244,8 @@ def test_whoever_comes_and_goes_the_limit_is_kept_and_in_the_end_used(tmp_path: 
             luck.choice(job.tasks).leave()
         elif job.tasks and event < 0.64:
             luck.choice(job.tasks).die()
+        elif event > 0.94:
+            job.now += luck.uniform(0, 10)  # the whole machine stalls
         for task in job.tasks:
             task.delay = luck.uniform(0.0, 1.2)
             task.slow = luck.choice([0.0, 0.5, 0.9])

@@ -166,7 +166,7 @@ def test_usage_is_what_the_server_reported(finished: Finished) -> None:
     assert usage["prompts"] == len(finished.judge.chats()) - 1, "all but the preflight"
     assert usage["prompts"] == sum(row["n_prompts"] - row["n_reused"] for row in rows)
     assert usage["models"]["judge"]["completion_tokens"] == sum(row["completion_tokens"] for row in rows)
-    judge, embedder = usage["models"]["judge"], usage["models"]["embedder"]
+    judge, embedder = usage["models"]["judge"], usage["models"]["embedder (embeddings)"]
     cost = (judge["prompt_tokens"] + 2 * judge["completion_tokens"] + embedder["prompt_tokens"]) / 1e6
     assert usage["cost"] == pytest.approx(cost)
 

@@ -1,0 +1,50 @@
+"""manifest.json: how a run was made, and how far it is."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from rageval_spark.engine.files import Folder
+from rageval_spark.engine.plan import Plan
+from rageval_spark.prompts.kinds import wording_version
+
+
+class Manifest:
+    """The manifest of one run; written when it begins, and with status "complete" as the last of its files."""
+
+    def __init__(self, folder: Folder, plan: Plan, *, run_id: str, name: str, rows: int, slices: Sequence[str],
+                 config: Mapping[str, Any]):
+        self._folder = folder
+        self._what = {
+            "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "slices": list(slices),
+            "field_groups": [{"key": group.key, "fields": dict(group.fields), "metrics": [
+                {"name": use.name, "metric": type(use.metric).name, "parameters": vars(use.metric),
+                 "threshold": use.threshold, "judge": use.judge.model if use.judge else None} for use in group.uses]}
+                for group in plan.groups],
+            "judges": [endpoint.public() for endpoint in plan.endpoints()],
+            "wording": wording_version(),
+            "versions": {"rageval_spark": _version("rageval-spark"), "pyspark": _version("pyspark"),
+                         "pyarrow": _version("pyarrow"), "python": platform.python_version()},
+            "began_at": _now(),
+        }
+
+    def begin(self) -> None:
+        self._folder.write_json("manifest.json", {**self._what, "status": "running"})
+
+    def complete(self, **more: Any) -> None:
+        self._folder.write_json("manifest.json", {**self._what, "status": "complete", "ended_at": _now(), **more})
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,51 @@
+"""What a run took, as its tasks' beats tell it: prompts, tokens by model, money where the price is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rageval_spark.engine.plan import Plan
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.report.progress import totals
+
+TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
+
+
+def used(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
+    """Usage as JSON-ready values, repairs and prompts that failed in the end included.
+
+    Tokens are those that servers reported, None where one did not; `cost` is None where a price is not known.
+    """
+    sums = totals(told)
+    models: dict[str, dict[str, Any]] = {}
+    for beat in told:
+        for model, spent in beat.get("usage", {}).items():
+            mine = models.setdefault(model, dict.fromkeys(TOKENS, 0))
+            mine.update({name: _sum([mine[name], spent[name]]) for name in TOKENS})
+    costs = [_cost(models[endpoint.label], endpoint) for endpoint in plan.endpoints() if endpoint.label in models]
+    return {
+        "prompts": sums["prompts"], "reused": sums["reused"], "embedding_requests": sums["embedding_requests"],
+        **{name: _sum([spent[name] for spent in models.values()]) for name in TOKENS},
+        "cost": _sum(costs), "models": models,
+        "retries": {name.removeprefix("retry_"): count for name, count in sorted(sums.items()) if name.startswith("retry_")},
+    }
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    return None if None in values else sum(values)
+
+
+def _cost(spent: Mapping[str, Any], endpoint: HttpJudge | HttpEmbeddings) -> float | None:
+    """Money for these tokens; cached ones at the prompt's price unless they have one of their own."""
+    if endpoint.price is None or spent["prompt_tokens"] is None:
+        return None
+    if isinstance(endpoint, HttpEmbeddings):
+        return endpoint.price * float(spent["prompt_tokens"]) / 1e6
+    if spent["completion_tokens"] is None:
+        return None
+    price = endpoint.price
+    assert not isinstance(price, float)
+    cached = (spent["cached_tokens"] or 0) if price.cached is not None else 0
+    prompts = price.prompt * (spent["prompt_tokens"] - cached) + (price.cached or 0) * cached
+    return float(prompts + price.completion * spent["completion_tokens"]) / 1e6
