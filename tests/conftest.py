@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # Short runs never repay the second compiler or a parallel collector; also for the JVMs of commands under test.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture
@@ -37,6 +37,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = own_session("local[2]", {
         "spark.sql.shuffle.partitions": "2",  # a shuffle of ten rows into sixteen parts is all overhead
         "spark.default.parallelism": "2",
+        "spark.sql.codegen.wholeStage": "false",  # compiling a stage for ten rows costs more than running it
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.local.dir": str(scratch),
     })

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -96,7 +96,7 @@ class Task:
         self._windows = windows_of(work.plan)
         self._per_row = sum(len(group.uses) for group in work.plan.groups)
 
-    def run(self, rows: Iterable[Row]) -> Iterator[list[Scored]]:
+    def run(self, rows: Iterable[Row]) -> Generator[list[Scored], None, None]:
         """Scores of all rows × metrics, handed on about every second as they finish.
 
         Raises Interrupted on a stop, StoreError or OSError where replies cannot be made durable, and what the engine

@@ -63,13 +63,18 @@ def placed(samples: DataFrame, by_fine: Counter[int], buckets: int, tasks: int) 
     task_of = packed([*light, *_cells(samples, heavy, most)], tasks)
     keys = partition_keys(tasks)
     whole = [keys[task_of.get((bucket, None), 0)] for bucket in range(buckets)]
-    task: Column = F.element_at(F.array(*[F.lit(key) for key in whole]), F.col("bucket") + 1)
+    task = _looked_up(whole, F.col("bucket"))
     for bucket in heavy:
         by_cell = [keys[task_of.get((bucket, cell), 0)] for cell in range(CELLS * CELLS)]
-        cell = F.col(BY_REFERENCE) * CELLS + F.col(BY_CONTENT) + 1
-        task = F.when(F.col("bucket") == bucket, F.element_at(F.array(*[F.lit(key) for key in by_cell]), cell)).otherwise(task)
+        cell = F.col(BY_REFERENCE) * CELLS + F.col(BY_CONTENT)
+        task = F.when(F.col("bucket") == bucket, _looked_up(by_cell, cell)).otherwise(task)
     chosen = samples.select("sample_id", "bucket", "sample", "slices", "fault", task.alias("task"))
     return chosen.repartition(tasks, "task").sortWithinPartitions("bucket", "sample_id").drop("task")
+
+
+def _looked_up(values: Sequence[int], index: Column) -> Column:
+    """The value at an index from 0; as one SQL text, since thousands of literals would be thousands of calls."""
+    return F.element_at(F.expr(f"array({', '.join(map(str, values))})"), (index + 1).cast("int"))
 
 
 Cell = tuple[int, "int | None"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -46,7 +47,7 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
         if source.where:
             frame = frame.where(source.where)
         columns = frame.columns
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise InputError(f"{source} cannot be read: {first_line(error)}") from None
     if columns == [CORRUPT] or not columns:
         raise InputError(f"{source} holds no row that could be read as {source.format or 'its format'}"
@@ -146,7 +147,8 @@ def fits(name: str, kind: T.DataType) -> bool:
 
 def first_line(error: Exception) -> str:
     """The sentence of a Spark error, without its plan and stack."""
-    return str(error).strip().splitlines()[0]
+    lines = str(error).strip().splitlines()
+    return lines[1].lstrip(": ") if lines[0].startswith("An error occurred while calling") and lines[1:] else lines[0]
 
 
 def column(name: str) -> Column:

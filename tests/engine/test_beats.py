@@ -209,7 +209,7 @@ def test_a_stall_of_the_whole_machine_costs_nobody_its_share(tmp_path: Path) -> 
 def test_one_that_is_alone_is_never_too_late(tmp_path: Path) -> None:
     job = Job(tmp_path, planned=1)
     job.join(0).delay = 9.0
-    job.run(9.75)
+    job.run(10.75)
     assert job.shares == [0]
     job.run(0.5)
     assert job.shares == [10]

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
 from rageval_spark.engine.task import Row, Task, Work
 from rageval_spark.errors import ConfigError, Interrupted, JudgeFault
 from rageval_spark.judges.http import Secret
+from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Flow, Metric
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.metrics.answer_relevancy import AnswerRelevancy
@@ -257,7 +259,7 @@ def test_it_recovers_when_the_server_does() -> None:
         assert set(values(run(refusals(judge), rows_of(40))).values()) == {0.0}
 
 
-def test_when_the_key_is_refused_in_the_middle_the_rest_fails_without_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_the_key_is_refused_in_the_middle_the_rest_fails_without_a_call() -> None:
     with JudgeServer(latency_ms=2) as judge:
         def choose(request: Request) -> Answer:
             return Answer() if len(judge.requests) <= 20 else Answer(401, {"error": {"message": "bad key sk-top-secret"}})
@@ -286,10 +288,8 @@ def test_what_the_server_calls_unsupported_is_left_out_by_all_at_once(settings: 
 
 def test_a_prompt_that_waits_long_in_our_own_queue_still_has_its_attempts() -> None:
     with JudgeServer(latency_ms=100) as judge:
-        seen = set[bytes]()
-
         def choose(request: Request) -> Answer:
-            first, _ = request.digest not in seen, seen.add(request.digest)
+            first = judge.stats.seen[request.digest] == 1
             return Answer(500) if first and "river 9 " in request.prompt else Answer()
 
         judge.always("*", choose)
@@ -389,7 +389,7 @@ def test_a_metric_that_asks_what_it_does_not_name_is_told_so() -> None:
 
     with JudgeServer() as judge:
         kinds = {"list_claims": {"model": "another"}}
-        with pytest.raises(ConfigError, match="faithfulness asks list_claims.*`asks`"):
+        with pytest.raises(ConfigError, match=r"faithfulness asks list_claims.*`asks`"):
             run(work_of(plan_of(judge_at(judge.url, kinds=kinds), metrics=[Wrong()])), rows_of(50))
 
 
@@ -403,7 +403,7 @@ def test_a_bug_while_a_row_is_read_surfaces() -> None:
         run(refusals(judge), [replace(row, values=Broken())])
 
 
-def test_a_loop_that_cannot_start_surfaces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_cannot_start_surfaces() -> None:
     with JudgeServer() as judge:
         work = refusals(judge)
         task = Task(work)
@@ -479,9 +479,8 @@ def test_memory_does_not_grow_with_the_rows() -> None:
 
 
 def together(works: Sequence[tuple[Work, Sequence[Row]]]) -> list[dict[tuple[str, str], Any]]:
-    tasks = [Background(lambda work=work, rows=rows, index=index: values(run(work, rows, index)))
-             for index, (work, rows) in enumerate(works)]
-    return [task.result() for task in tasks]
+    tasks = [Background(partial(run, work, rows, index)) for index, (work, rows) in enumerate(works)]
+    return [values(task.result()) for task in tasks]
 
 
 def test_tasks_of_a_run_share_the_limit_and_the_last_one_has_all_of_it(tmp_path: Path) -> None:
@@ -521,9 +520,14 @@ def test_settings_are_not_hashed_for_every_prompt(monkeypatch: pytest.MonkeyPatc
         work = work_of(plan)
         task = Task(work)
         hashed = list[Any]()
-        for kind in {type(endpoint) for endpoint in plan.endpoints()}:
-            original = kind.__hash__
-            monkeypatch.setattr(kind, "__hash__", lambda self, original=original: hashed.append(self) or original(self))
+
+        def count(self: Endpoint) -> int:
+            hashed.append(self)
+            return original(self)
+
+        original = Endpoint.__hash__
+        for kind in (HttpJudge, HttpEmbeddings):
+            monkeypatch.setattr(kind, "__hash__", count)
         assert len(values([one for batch in task.run(rows_of(30)) for one in batch])) == 90
     assert len(hashed) < 60
 
