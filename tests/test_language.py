@@ -22,6 +22,8 @@ from rageval_spark.prompts.rendering import Rendering
         ("เมืองหลวงคือที่ไหน", "en", "Thai", "Thai"),
         ("ما هي عاصمة فرنسا؟", "en", "Arabic", "Arabic"),
         ("Какая столица Франции?", "en", "Russian", "Russian"),
+        ("Яка столиця Франції?", "en", None, "Russian"),
+        ("پایتخت فرانسه کجاست؟", "en", None, "Arabic"),
         ("Explain 人工智能 in one short sentence, please", "en", None, "Latin"),
         ("DNS TTL", "en", None, "Latin"),
         ("🦊 42", "en", None, "Latin"),

@@ -13,6 +13,8 @@ OTHER_SCRIPTS = {
     "Hebrew": re.compile(r"[\u0590-\u05ff]"), "Hindi": re.compile(r"[\u0900-\u097f]"),
     "Greek": re.compile(r"[\u0370-\u03ff]"), "Russian": re.compile(r"[\u0400-\u04ff]"),
 }  # fmt: skip
+OF_ANOTHER_LANGUAGE = re.compile(r"[іїєґўјљњџћђ]|[پچژگکیٹڈڑے]", re.I)
+"""Letters of Cyrillic and Arabic script that Russian and Arabic do not have: the language is then not known."""
 COMMON_WORDS = {
     "English": "the is are was what how which who when where why does do did can of to in and for with",
     "German": "der die das ist sind war was wie welche wer wann wo warum kann von zu und für mit nicht ein eine",
@@ -45,7 +47,7 @@ def language_name(text: str) -> str | None:
         return "Chinese"
     for name, script in OTHER_SCRIPTS.items():
         if len(script.findall(text)) * 2 > sum(character.isalpha() for character in text):
-            return name
+            return None if OF_ANOTHER_LANGUAGE.search(text) else name
     words = set(re.findall(r"\w+", text.casefold()))
     hits = {name: len(words & set(common.split())) for name, common in COMMON_WORDS.items()}
     best = max(hits, key=lambda name: hits[name])
