@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -54,23 +53,6 @@ def test_the_commands_of_the_first_screen_work(tmp_path: Path) -> None:
         assert judge.repeats_after_ok == 0
     for metric in ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision"):
         assert metric in done.stdout
-
-
-def test_the_job_takes_the_arguments_of_the_command(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                    capsys: pytest.CaptureFixture[str]) -> None:
-    """In the suite's session, which stands for the one that spark-submit makes."""
-    arguments = [str(ROOT / "conf" / "nightly.yaml"), "--input", str(ROOT / "conf" / "samples.jsonl"), "--run-id", "night",
-                 "--output", str(tmp_path / "out"), "--json",
-                 "--set", "gates={coverage: 0.9}"]  # the rule-based judge is stricter than a model
-    monkeypatch.setattr(sys, "argv", ["evaluate.py", *arguments])
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with JudgeServer(require_key=KEY) as judge:
-        monkeypatch.setenv("OPENAI_BASE_URL", judge.url)
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(ROOT / "jobs" / "evaluate.py"), run_name="__main__")
-    assert ended.value.code == 0
-    assert '"task_name": "rag-nightly"' in capsys.readouterr().out.strip().splitlines()[-1]
-    assert (tmp_path / "out" / "runs" / "night" / "summary.json").exists()
 
 
 def test_the_configs_are_read() -> None:

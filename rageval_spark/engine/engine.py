@@ -192,7 +192,8 @@ class Engine:
             "key": key, "kind": prompt.kind, "model": desk.endpoint.model, "served_model": served, "fingerprint": None,
             "reply": None, "raw": None, "flags": None, "vector": vector.astype("<f4").tobytes(), **_took(usage),
         }
-        self._store.put(place.bucket, row)
+        if np.isfinite(vector).all() and vector.any():  # an unusable vector fails its score, and is asked again
+            self._store.put(place.bucket, row)
         return row
 
     async def _embed(self, desk: Desk, texts: list[str], order: int) -> tuple[list[Any], Usage, str | None]:

@@ -164,7 +164,7 @@ class Task:
 
     def _take(self, wait: bool) -> None:
         """Collect the scores that are done, waiting a moment for the first where asked to. Raises what a thread did."""
-        try:
+        with contextlib.suppress(queue.Empty):
             while True:
                 result = self._results.get(block=wait, timeout=TICK_S)
                 wait = False
@@ -176,8 +176,6 @@ class Task:
                 self._open[result.row.bucket] -= 1
                 if result.row.bucket in self._closing:
                     self._leave(result.row.bucket)
-        except queue.Empty:
-            return
 
     def _leave(self, bucket: int | None) -> None:
         """Close a bucket that has no more rows, as soon as its last score is done."""
@@ -219,23 +217,21 @@ class Task:
                 self._loop.call_soon_threadsafe(function, *arguments)
 
     def _start(self, row: Row, order: int) -> None:
+        place = Place(order, row.bucket)
         try:
             for group in self.work.plan.groups:
                 sample = sample_of(row, group)
                 for use in group.uses:
-                    playing = asyncio.ensure_future(self._play(row, group, use, sample, order))
+                    playing = asyncio.ensure_future(self._play(row, group, use, sample, place))
                     self._playing.add(playing)
                     playing.add_done_callback(self._playing.discard)
         except BaseException as error:
             self._results.put(error)
 
-    async def _play(self, row: Row, group: FieldGroup, use: MetricUse, sample: Sample | Score, order: int) -> None:
+    async def _play(self, row: Row, group: FieldGroup, use: MetricUse, sample: Sample | Score, place: Place) -> None:
+        assert self._engine is not None
         try:
-            if isinstance(sample, Score):
-                score = sample
-            else:
-                assert self._engine is not None
-                score = await self._engine.score(use, sample, Place(order, row.bucket))
+            score = sample if isinstance(sample, Score) else await self._engine.score(use, sample, place)
             self._results.put(Scored(row, group, use, score))
         except Closed:
             return

@@ -1,25 +1,33 @@
-"""What the tests of the engine share: a plan over the five metrics, rows, a task run to its end, simulated time."""
+"""What the tests of the engine share: a plan over the five metrics, rows, tasks run to their end."""
 
 from __future__ import annotations
 
-import asyncio
-import selectors
+import itertools
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow.parquet as pq
 
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
 from rageval_spark.engine.task import Row, Scored, Task, Work
+from rageval_spark.errors import JudgeFault
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
-from rageval_spark.metric import Metric
+from rageval_spark.metric import Flow, Metric
 from rageval_spark.metrics import CATALOGUE
-
-T = TypeVar("T")
+from rageval_spark.prompts.embedding import Embed
+from rageval_spark.prompts.refusal import DetectRefusal
+from rageval_spark.sample import Sample
+from rageval_spark.score import Score
+from tests.judge_server import JudgeServer
 
 FIELDS = {"user_input": "question", "response": "answer", "retrieved_contexts": "contexts", "reference": "truth"}
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 """How long a test waits for what must happen: this machine may stand still for seconds."""
 
 
@@ -39,18 +47,26 @@ def plan_of(judge: HttpJudge, embeddings: HttpEmbeddings | None = None, metrics:
     return Plan((FieldGroup(FIELDS, uses),))
 
 
-def rows_of(count: int, bucket: Callable[[int], int] = lambda i: 0) -> list[Row]:
-    """Samples of which the oracle supports one claim of two and finds the first context of two useful."""
-    return [Row(f"s{i}", bucket(i), {
+def row_of(i: int, bucket: int = 0) -> Row:
+    """A sample of which the oracle supports one claim of two and finds the first context of two useful."""
+    return Row(f"s{i}", bucket, {
         "question": f"Where does river {i} flow?",
         "answer": f"River {i} flows through town {i}. It is deep.",
         "contexts": [f"River {i} flows through town {i}.", f"Nobody fishes there in winter {i}."],
         "truth": f"River {i} flows through town {i}.",
-    }, {}) for i in range(count)]
+    }, {})
+
+
+def rows_of(count: int, bucket: Callable[[int], int] = lambda i: 0) -> list[Row]:
+    return [row_of(i, bucket(i)) for i in range(count)]
+
+
+def endless_rows() -> Iterator[Row]:
+    return map(row_of, itertools.count())
 
 
 EXPECTED = {"faithfulness": 0.5, "context_recall": 1.0, "context_precision": 1.0}
-"""Scores of `rows_of` that are worked out by hand."""
+"""Scores of these rows that are worked out by hand."""
 
 
 def work_of(plan: Plan, tmp: Any = None, **settings: Any) -> Work:
@@ -72,6 +88,11 @@ def values(scored: Iterable[Scored]) -> dict[tuple[str, str], float | str | None
         assert key not in found
         found[key] = one.score.value if one.score.status == "scored" else one.score.code
     return found
+
+
+def together(works: Sequence[tuple[Work, Sequence[Row]]]) -> list[dict[tuple[str, str], Any]]:
+    tasks = [Background(partial(run, work, rows, index)) for index, (work, rows) in enumerate(works)]
+    return [values(task.result()) for task in tasks]
 
 
 def until(condition: Callable[[], Any], what: str = "the condition") -> None:
@@ -114,46 +135,45 @@ class Background:
         return self._outcome[0]
 
 
-class _Instant(selectors.BaseSelector):
-    """A selector that does not wait: it moves the loop's clock on."""
+@dataclass(frozen=True)
+class Refuses(Metric):
+    """One cheap prompt; 1 where the response declines."""
 
-    def __init__(self) -> None:
-        self._inner = selectors.DefaultSelector()
-        self.now = 0.0
+    name: ClassVar[str] = "refuses"
+    reads: ClassVar[tuple[str, ...]] = ("user_input", "response")
+    asks: ClassVar[tuple[str, ...]] = ("detect_refusal",)
 
-    def select(self, timeout: float | None = None) -> Any:
-        assert timeout is not None, "all wait for each other"
-        self.now += timeout
-        return self._inner.select(0)
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._inner.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._inner.unregister(fileobj)
-
-    def get_map(self) -> Any:
-        return self._inner.get_map()
-
-    def close(self) -> None:
-        self._inner.close()
+    def score(self, sample: Sample) -> Flow:
+        return Score.of((yield DetectRefusal(sample.user_input or "", sample.response or "")))
 
 
-class SimulatedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time is simulated: sleeping takes none."""
+@dataclass(frozen=True)
+class AsksTwice(Refuses):
+    """Two prompts at once."""
 
-    def __init__(self) -> None:
-        self._instant = _Instant()
-        super().__init__(self._instant)
-
-    def time(self) -> float:
-        return self._instant.now
+    def score(self, sample: Sample) -> Flow:
+        prompts = [DetectRefusal(sample.user_input or "", sample.response or "", draw=draw) for draw in range(2)]
+        one, two = yield prompts
+        return Score.failed(one.code, one.reason) if isinstance(one, JudgeFault) else Score.of((one + two) / 2)
 
 
-def simulate(play: Callable[[Callable[[], float]], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine function, which is given the clock, in simulated time."""
-    loop = SimulatedLoop()
-    try:
-        return loop.run_until_complete(play(loop.time))
-    finally:
-        loop.close()
+@dataclass(frozen=True)
+class Embeds(Metric):
+    """One embedding; 1 where it came."""
+
+    name: ClassVar[str] = "embeds"
+    reads: ClassVar[tuple[str, ...]] = ("response",)
+    asks: ClassVar[tuple[str, ...]] = ("embed",)
+
+    def score(self, sample: Sample) -> Flow:
+        vector = yield Embed(sample.response or "")
+        return Score.of(float(len(vector) > 0))
+
+
+def refusals(judge: JudgeServer, tmp: Path | None = None, metric: Metric | None = None, /, **settings: Any) -> Work:
+    return work_of(plan_of(judge_at(judge.url, **settings), metrics=[metric or Refuses()]), tmp)
+
+
+def stored(tmp: Path) -> int:
+    """How many replies are on disk."""
+    return sum(pq.read_metadata(part).num_rows for part in (tmp / "replies").rglob("*.parquet"))

@@ -11,7 +11,7 @@ from itertools import chain
 import pytest
 
 from rageval_spark.engine.window import CUT, UNMEASURED_S, Closed, Window
-from tests.engine.scene import simulate
+from tests.engine.simulation import simulate
 
 Clock = Callable[[], float]
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
+import runpy
 import statistics
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from rageval_spark.config import parse
+from rageval_spark.config import Config, parse
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import InputError
 from tests.judge_server import JudgeServer
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from rageval_spark.run import Run
 
 FIVE = ["faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision"]
+JOB = Path(__file__).parents[2] / "jobs" / "evaluate.py"
 KEY = "sk-test-5ecr3t-9876"
 TOWER = {"id": "tower", "lang": "en", "q": "How tall is the tower?", "ctx": ["The tower is 330 m tall.", "It is old."],
          "a": "The tower is 330 m tall. It is made of gold.", "b": "The tower is 330 m tall.",
@@ -40,12 +45,13 @@ ROWS: list[Any] = [
 GROUP_A, GROUP_B = "q,a,ctx,ref", "q,b,ctx"
 
 
-def config(folder: Path, judge: JudgeServer, **changes: Any) -> Any:
+def values(folder: Path, judge: JudgeServer, **changes: Any) -> dict[str, Any]:
+    """A config over the rows, as the values of its file."""
     (folder / "rows.jsonl").write_text("".join(
         (row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n" for row in ROWS))
     where = {"base_url": judge.url, "api_key_env": "TEST_JUDGE_KEY"}
     fields = {"user_input": "q", "retrieved_contexts": "ctx"}
-    return parse({
+    return {
         "name": "tower", "input": {"path": str(folder / "rows.jsonl")}, "output": {"path": str(folder / "out")},
         "judge": {"model": "judge", **where, "max_concurrency": 8, "price": {"prompt": 1, "completion": 2},
                   "headers": {"x-team": "sk-header-5ecr3t"}},
@@ -53,7 +59,11 @@ def config(folder: Path, judge: JudgeServer, **changes: Any) -> Any:
         "evaluate": [{"fields": {**fields, "response": "a", "reference": "ref"}, "metrics": FIVE},
                      {"fields": {**fields, "response": "b"}, "metrics": [{"faithfulness": {"threshold": 0.9}}]}],
         "slices": ["lang"], "gates": {"coverage": 0.5, "faithfulness": {"average": 0.1}}, **changes,
-    })
+    }
+
+
+def config(folder: Path, judge: JudgeServer, **changes: Any) -> Config:
+    return parse(values(folder, judge, **changes))
 
 
 @dataclass(frozen=True)
@@ -67,12 +77,18 @@ class Finished:
 
 @pytest.fixture(scope="module")
 def finished(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
-    from rageval_spark.run import run
+    """The job over the rows, in the suite's session, which stands for the one that spark-submit makes."""
+    from rageval_spark.run import Run
 
     folder = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch, JudgeServer(require_key=KEY) as judge:
         patch.setenv("TEST_JUDGE_KEY", KEY)
-        done = run(config(folder, judge), run_id="first")
+        (folder / "config.yaml").write_text(json.dumps(values(folder, judge)))
+        patch.setattr(sys, "argv", ["evaluate.py", str(folder / "config.yaml"), "--run-id", "first", "--json"])
+        with pytest.raises(SystemExit) as ended, contextlib.redirect_stdout(io.StringIO()) as printed:
+            runpy.run_path(str(JOB), run_name="__main__")
+        assert ended.value.code == 0
+        done = Run(Folder(str(folder / "out/runs/first")), spark, json.loads(printed.getvalue()))
         rows = pq.read_table(folder / "out/runs/first/scores").to_pylist()
         scores = {(row["sample_id"], row["field_group"], row["metric"]): row for row in rows}
         assert len(scores) == len(rows)
