@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
@@ -42,7 +43,6 @@ def run(
     overrides = [*(set or []), *([f"input.path={json.dumps(input)}"] if input else []),
                  *([f"output.path={json.dumps(output)}"] if output else [])]
     loaded = load(config, overrides)
-    _valid_run_id(run_id)
 
     def stop(_signal: int, _frame: Any) -> None:
         stopping.ask()
@@ -79,7 +79,7 @@ def score(
     if sample.startswith("@"):
         try:
             sample = Path(sample[1:]).read_text(encoding="utf-8")
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"--sample: {error}") from None
     values = _object(sample, "--sample")
     asked = metric_of(metric, parameters)
@@ -89,8 +89,13 @@ def score(
     if not base_url or not model:
         raise ConfigError(f"{metric} asks a judge; give --base-url and --model")
     endpoint = {"base_url": base_url, "api_key_env": api_key_env}
-    found = score_one(asked, values, HttpJudge.model_validate({"model": model, **endpoint}),
-                      HttpEmbeddings.model_validate({"model": embedding_model or model, **endpoint}))
+    try:
+        judge = HttpJudge.model_validate({"model": model, **endpoint})
+        embeddings = HttpEmbeddings.model_validate({"model": embedding_model or model, **endpoint})
+    except ValidationError as error:
+        raise ConfigError("; ".join(f"--{'-'.join(map(str, one['loc'])).replace('_', '-')}: {one['msg']}"
+                                    for one in error.errors())) from None
+    found = score_one(asked, values, judge, embeddings)
     print(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False))
 
 
@@ -154,14 +159,9 @@ def _object(text: str, option: str) -> dict[str, Any]:
     return value
 
 
-def _valid_run_id(run_id: str | None) -> None:
-    if run_id is not None and not (run_id and all(c.isalnum() or c in "-_.:" for c in run_id) and run_id[0] != "."):
-        raise ConfigError(f"--run-id names a folder: letters, digits, '-', '_', '.' and ':', found {run_id!r}")
-
-
 def main() -> None:
     """The command's entry: a mistake of the user is a sentence on stderr and an exit code, never a traceback."""
-    logging.basicConfig(level=os.environ.get("RAGEVAL_LOG", "WARNING"), format="%(levelname)s %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=os.environ.get("RAGEVAL_LOG", "WARNING").upper(), format="%(levelname)s %(message)s", stream=sys.stderr)
     try:
         app()
     except RagevalError as error:

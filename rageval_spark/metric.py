@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -113,8 +114,17 @@ def play(metric: Metric, sample: Sample, token_limit: int = 100_000) -> Game:
     finally:
         if flow is not None:
             flow.close()
-    return replace(score, flags=tuple(dict.fromkeys((*score.flags, *flags))), usage=spent,
+    return replace(_written(score), flags=tuple(dict.fromkeys((*score.flags, *flags))), usage=spent,
                    judge=", ".join(judges) or None)
+
+
+def _written(score: Score) -> Score:
+    """The score, or why its details cannot be written: files hold plain JSON, without NaN."""
+    try:
+        json.dumps([dict(score.details), dict(score.measures)], allow_nan=False)
+    except (TypeError, ValueError) as error:
+        return Score.failed("METRIC_ERROR", f"its details or measures are no plain JSON: {error}")
+    return score
 
 
 def _joined(prompt: Question, parts: Sequence[Question], replies: Sequence[Reply | JudgeFault]) -> Any:

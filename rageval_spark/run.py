@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark.config import Config, metric_of, planned, use_of
+from rageval_spark.config import Config, field_group, metric_of, planned, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.plan import FieldGroup, Plan
+from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.task import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, ScoringFailed
@@ -70,9 +71,10 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: HttpJudge
     `fields` maps sample field to column; without it columns are taken by name. The DataFrame is read twice. Its
     session stays as it is. Raises RagevalError.
     """
-    given = [metric_of(metric, {}) if isinstance(metric, str) else metric for metric in metrics]
-    group = FieldGroup(dict(fields or {}), tuple(use_of(metric, judge, embeddings) for metric in given))
-    return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", _Settings(name, Folder(output), slices, run_id))
+    given = [metric_of(metric, {}) if isinstance(metric, str) else metric
+             for metric in ([metrics] if isinstance(metrics, str) else metrics)]
+    group = field_group(fields or {}, [use_of(metric, judge, embeddings) for metric in given], "evaluate")
+    return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", _Settings(name, Folder(output), slices, _named(run_id)))
 
 
 def run(config: Config, *, run_id: str | None = None, on_session: Callable[[], None] = lambda: None) -> Run:
@@ -80,6 +82,7 @@ def run(config: Config, *, run_id: str | None = None, on_session: Callable[[], N
 
     `on_session` is called once the session is there.
     """
+    run_id = _named(run_id)
     plan = planned(config)
     if config.input is None:
         raise ConfigError("the config names no input; add input: {path: …} or {table: …}")
@@ -94,12 +97,21 @@ def run(config: Config, *, run_id: str | None = None, on_session: Callable[[], N
     return _run(plan, spark, read(spark, source), source, settings)
 
 
+def _named(run_id: str | None) -> str:
+    """The run's id: as given, or made from the time. Raises ConfigError for one that is no folder's name."""
+    if run_id is None:
+        return f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    if not re.fullmatch(r"[A-Za-z0-9_:-][A-Za-z0-9_.:-]*", run_id):
+        raise ConfigError(f"--run-id names a folder: letters, digits, '-', '_', '.' and ':', found {run_id!r}")
+    return run_id
+
+
 @dataclass(frozen=True)
 class _Settings:
     name: str
     output: Folder
     slices: Sequence[str]
-    run_id: str | None
+    run_id: str
     scale: int = 1
     gates: Mapping[str, Mapping[str, float | None]] | None = None
     least_coverage: float = 0.95
@@ -108,17 +120,25 @@ class _Settings:
 
 
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
-    run_id = settings.run_id or f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    run_id = settings.run_id
     folder = settings.output / "runs" / run_id
     groups = resolved(plan.groups, frame, source)
     for sentence in unfed(groups):
         log.warning("skipped for every sample: %s", sentence)
     plan = Plan(groups)
+    keys = [group.key for group in groups]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise ConfigError(f"two field groups read the same columns ({twice[0]}); put their metrics into one, naming with as:")
     samples = normalised(frame, groups, settings.slices)
     by_fine = placing.count_by_bucket(samples)
     rows = sum(by_fine.values())
     if not rows:
         raise InputError(f"{source} holds no rows")
+    try:
+        settings.output.write(".writable", b"")
+        settings.output.delete(".writable")
+    except OSError as error:
+        raise ConfigError(f"output {settings.output} cannot be written: {error}") from None
     if not session.is_one_machine(spark) and (said := scoring.unreachable(spark, settings.output)):
         raise ConfigError(f"executors cannot use {settings.output}: {said}. Replies are kept there, so it must be a place "
                           f"that driver and executors share, such as s3://, hdfs:// or /Volumes")

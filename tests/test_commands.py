@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,20 +15,20 @@ from tests.judge_server import Answer, JudgeServer
 
 ROOT = Path(__file__).parents[1]
 KEY = "sk-test-5ecr3t-0001"
+NOTHING: Mapping[str, str] = {}
 SAMPLE = {"user_input": "How tall is the tower?", "response": "The tower is 330 m tall. It is made of gold.",
           "retrieved_contexts": ["Facts: the tower is 330 m tall."]}
 
 
-def rageval(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+def rageval(*arguments: str, cwd: Path = ROOT, environment: Mapping[str, str] = NOTHING) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rageval_spark.cli", *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL,
                           env={**os.environ, "TEST_JUDGE_KEY": KEY, **environment})
 
 
-def score(judge: JudgeServer, *arguments: str, metric: str = "faithfulness", sample: Any = SAMPLE,
-          **environment: str) -> subprocess.CompletedProcess[str]:
-    return rageval("score", "--metric", metric, "--sample", json.dumps(sample), "--base-url", judge.url, "--model", "judge",
-                   "--api-key-env", "TEST_JUDGE_KEY", *arguments, **environment)
+def score(judge: JudgeServer) -> subprocess.CompletedProcess[str]:
+    return rageval("score", "--metric", "faithfulness", "--sample", json.dumps(SAMPLE), "--base-url", judge.url,
+                   "--model", "judge", "--api-key-env", "TEST_JUDGE_KEY")
 
 
 def test_one_sample_is_scored_as_json(judge: JudgeServer) -> None:
@@ -57,9 +57,10 @@ def test_a_failed_score_is_printed_with_its_code(judge: JudgeServer) -> None:
     (["run", "conf/openai.yaml", "--set", "judge.modle=x"], ["judge.modle", "model"]),
     (["run", "conf/openai.yaml"], ["OPENAI_API_KEY"]),
     (["run", "conf/openai.yaml", "--run-id", "../x"], ["--run-id"]),
+    (["score", "--metric", "faithfulness", "--sample", "{}", "--base-url", "localhost:1", "--model", "m"], ["--base-url", "http://"]),
 ])  # fmt: skip
 def test_a_mistake_is_a_sentence_and_exit_code_2(arguments: list[str], says: list[str]) -> None:
-    done = rageval(*arguments, OPENAI_API_KEY="")
+    done = rageval(*arguments, environment={"OPENAI_API_KEY": ""})
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     for word in says:

@@ -56,6 +56,11 @@ def test_every_shipped_config_can_be_planned(file: Path) -> None:
     ({"gates": {"faithfulnes": {"average": 0.8}}}, ["gates.faithfulnes", "faithfulness"]),
     ({"gates": {"faithfulness": {"avrage": 0.8}}}, ["gates", "avrage"]),
     ({"scale": 5}, ["scale", "5"]),
+    ({"gates": {"coverage": 95}}, ["gates.coverage", "from 0 to 1"]),
+    ({"gates": {"faithfulness": {}}}, ["gates.faithfulness is empty"]),
+    ({"gates": {"faithfulness": 8}}, ["gates.faithfulness.average is at most 1"]),
+    ({"judge": {**JUDGE, "kinds": {"list_claim": {}}}}, ["list_claim", "list_claims"]),
+    ({"judge": {**JUDGE, "kinds": {"list_claims": {"modle": "x"}}}}, ["modle", "model"]),
 ])  # fmt: skip
 def test_a_mistake_is_named_with_what_is_possible(changes: dict[str, Any], says: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
@@ -137,6 +142,22 @@ def test_reuse_takes_an_age() -> None:
     loaded = parse(config(judge={**JUDGE, "reuse": {"max_age_days": 30}}))
     assert loaded.judge is not None
     assert loaded.judge.reuse == Reuse(max_age_days=30)
+
+
+def test_another_server_is_not_sent_this_ones_key() -> None:
+    judge = HttpJudge.model_validate({**JUDGE, "api_key_env": "KEY", "headers": {"x": "y"}})
+    other = judge.altered({"base_url": "http://127.0.0.1:2/v1"})
+    assert (other.api_key_env, dict(other.headers)) == (None, {})
+    assert judge.altered({"model": "m"}).api_key_env == "KEY"
+
+
+def test_what_may_hold_a_secret_is_written_down_by_name() -> None:
+    judge = {**JUDGE, "base_url": "http://me:s3cret@127.0.0.1:1/v1", "extra_body": {"a": "s3cret"}, "query": {"b": "s3cret"}}
+    metrics = [{"faithfulness": {"judge": {"headers": {"c": "s3cret"}}}}]
+    loaded = parse(config(judge=judge, evaluate=[{"metrics": metrics}], spark={"conf": {"d": "s3cret"}}))
+    written = str(loaded.public()) + str([endpoint.public() for endpoint in planned(loaded).endpoints()])
+    assert "s3cret" not in written
+    assert all(f"'{name}'" in written for name in "abcd")
 
 
 def test_no_secret_is_in_what_is_written_down() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,11 +28,6 @@ OF_THE_USE = ("threshold", "judge", "as")
 def planned(config: Config) -> Plan:
     """The plan of a config. Raises ConfigError for an unknown metric, parameter, field or a missing judge."""
     groups = [_group(place, group, config) for place, group in enumerate(config.evaluate)]
-    for group in groups:
-        names = [use.name for use in group.uses]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigError(f"evaluate: two metrics are called {name!r} in one field group; name one with as:")
     known = {use.name for group in groups for use in group.uses} | {"coverage"}
     for name in config.gates:
         if name not in known:
@@ -41,15 +36,25 @@ def planned(config: Config) -> Plan:
 
 
 def _group(place: int, group: Group, config: Config) -> FieldGroup:
+    where = f"evaluate.{place}"
+    return field_group(group.fields, [metric_use(entry, config) for entry in group.metrics], where)
+
+
+def field_group(fields: Mapping[str, str], uses: Sequence[MetricUse], where: str) -> FieldGroup:
+    """A field group from fields under their names or aliases. Raises ConfigError for a name that is no field's, two
+    metrics of one name, or none."""
     mapped = {}
-    for name, column in group.fields.items():
+    for name, column in fields.items():
         field = next((field for field in FIELDS if name == field or name in ALIASES.get(field, ())), None)
         if field is None:
-            raise ConfigError(f"evaluate.{place}.fields: no sample field is called {name!r}; the fields are {', '.join(FIELDS)}")
+            raise ConfigError(f"{where}.fields: no sample field is called {name!r}; the fields are {', '.join(FIELDS)}")
         mapped[field] = column
-    if not group.metrics:
-        raise ConfigError(f"evaluate.{place}.metrics is empty; the metrics are {', '.join(CATALOGUE)}")
-    return FieldGroup(mapped, tuple(metric_use(entry, config) for entry in group.metrics))
+    if not uses:
+        raise ConfigError(f"{where}.metrics is empty; the metrics are {', '.join(CATALOGUE)}")
+    names = [use.name for use in uses]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(f"{where}: two metrics are called {twice[0]!r} in one field group; name one with as:")
+    return FieldGroup(mapped, tuple(uses))
 
 
 def metric_use(entry: MetricEntry, config: Config) -> MetricUse:
@@ -75,7 +80,7 @@ def use_of(metric: Metric, judge: HttpJudge | None, embeddings: HttpEmbeddings |
            given: Mapping[str, Any] = NOTHING, scale: float = 1) -> MetricUse:
     """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale, half of it by default), its
     name, and what its judge has otherwise."""
-    name = str(given.get("as", metric.name))
+    name = str(given.get("as") or metric.name)
     threshold = given.get("threshold", scale / 2)
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= scale:
         raise ConfigError(f"evaluate.metrics.{name}.threshold lies in [0, {scale:g}], found {threshold!r}")
@@ -125,9 +130,9 @@ def _own_class(name: str) -> type[Metric]:
         sys.path.insert(0, str(Path.cwd()))
     try:
         kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError, SyntaxError) as error:
         raise ConfigError(f"the metric {name!r} cannot be imported: {error}") from None
-    if not isinstance(kind, type) or not issubclass(kind, Metric):
+    if not isinstance(kind, type) or not issubclass(kind, Metric) or kind is Metric:
         raise ConfigError(f"{name!r} is no subclass of rageval_spark.Metric")
     return kind
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge, Settings
+from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge, Settings, public
 
 MetricEntry = str | Mapping[str, Any]
 
@@ -42,7 +42,7 @@ class Group(Settings):
 class Gate(Settings):
     """What a metric must reach over all samples for the run to end with 0."""
 
-    average: float | None = None
+    average: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     pass_rate: float | None = Field(default=None, ge=0, le=1)
 
 
@@ -68,12 +68,21 @@ class Config(Settings):
     spark: Spark = Spark()
 
     def public(self) -> dict[str, Any]:
-        """The config as it may be written down: of headers and query parameters only the names."""
-        values = self.model_dump(mode="json")
-        for name in ("judge", "embeddings"):
-            if values[name]:
-                values[name] |= {"headers": sorted(values[name]["headers"]), "query": sorted(values[name]["query"])}
-        return values
+        """The config as it may be written down."""
+        found: dict[str, Any] = public(self.model_dump(mode="json"))
+        return found
+
+    @model_validator(mode="after")
+    def _gates_can_be_met(self) -> Config:
+        coverage = self.gates.get("coverage", DEFAULT_COVERAGE)
+        if isinstance(coverage, Gate) or not 0 <= coverage <= 1:
+            raise ValueError("gates.coverage is a share of judgements, a number from 0 to 1")
+        for name, gate in self.metric_gates.items():
+            if gate.average is None and gate.pass_rate is None:
+                raise ValueError(f"gates.{name} is empty; give average or pass_rate")
+            if gate.average is not None and gate.average > self.scale:
+                raise ValueError(f"gates.{name}.average is at most {self.scale}, the scale of the scores")
+        return self
 
     @property
     def coverage_gate(self) -> float:

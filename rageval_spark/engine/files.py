@@ -51,7 +51,7 @@ class Folder:
 
     def for_spark(self, name: str = "") -> str:
         """The path as Spark's readers and writers take it."""
-        base = Path(self._opened[1]).as_uri() if self.is_local else self.uri
+        base = f"file://{self._opened[1]}" if self.is_local else self.uri  # not as_uri: Spark takes %20 for what it is
         return f"{base.rstrip('/')}/{name}" if name else base
 
     def path(self, name: str = "") -> str:

@@ -85,8 +85,8 @@ class Plan:
 
     @property
     def max_concurrency(self) -> int:
-        """The largest limit of a judge: what the number of tasks is held against."""
-        return max((judge.max_concurrency for judge in self.judges()), default=64)
+        """The smallest limit of a judge: with more tasks than that, one would have no request of its own."""
+        return min((judge.max_concurrency for judge in self.judges()), default=64)
 
     def limits(self) -> dict[str, int]:
         """The limit of requests in flight by server: the smallest that a judge there is given."""

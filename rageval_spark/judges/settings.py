@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from rageval_spark.prompts.kinds import KINDS
 from rageval_spark.prompts.prompt import Reasons
 
 ReplyFormat = Literal["json_schema", "json_object", "text"]
@@ -15,6 +17,20 @@ ReplyFormat = Literal["json_schema", "json_object", "text"]
 
 class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+SECRETIVE = ("headers", "query", "extra_body", "options", "conf")
+"""Keys under which a user may have put a secret: of what they hold only the names are written down."""
+
+
+def public(value: Any) -> Any:
+    """Settings as they may be written down: what is SECRETIVE by its names, a URL without user and password."""
+    if isinstance(value, Mapping):
+        return {key: sorted(one) if key in SECRETIVE and isinstance(one, Mapping) else public(one)
+                for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [public(one) for one in value]
+    return re.sub(r"(?<=://)[^/@]*@", "", value) if isinstance(value, str) else value
 
 
 class Price(Settings):
@@ -58,8 +74,9 @@ class Endpoint(Settings):
         return self.model
 
     def public(self) -> dict[str, Any]:
-        """The settings as they may be written down: of the headers only the names."""
-        return {**self.model_dump(mode="json"), "headers": sorted(self.headers)}
+        """The settings as they may be written down."""
+        found: dict[str, Any] = public(self.model_dump(mode="json"))
+        return found
 
 
 class HttpJudge(Endpoint):
@@ -100,7 +117,19 @@ class HttpJudge(Endpoint):
         return self.altered(self.kinds[kind]) if kind in self.kinds else self
 
     def altered(self, changes: Mapping[str, Any]) -> HttpJudge:
-        return HttpJudge.model_validate({**self.model_dump(exclude={"kinds"}), **changes})
+        """This judge with changes. Another server is not sent this one's key and headers."""
+        apart = {"kinds", "api_key_env", "headers"} if "base_url" in changes else {"kinds"}
+        return HttpJudge.model_validate({**self.model_dump(exclude=apart), **changes})
+
+    @field_validator("kinds")
+    @classmethod
+    def _known_kinds(cls, kinds: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+        for kind, changes in kinds.items():
+            if kind not in KINDS:
+                raise ValueError(f"no kind of prompt is called {kind!r}; the kinds are {', '.join(KINDS)}")
+            if unknown := [key for key in changes if key not in cls.model_fields]:
+                raise ValueError(f"{kind}: unknown key {unknown[0]}; the keys are {', '.join(cls.model_fields)}")
+        return kinds
 
 
 class HttpEmbeddings(Endpoint):

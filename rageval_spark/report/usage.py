@@ -23,7 +23,8 @@ def used(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
         for model, spent in beat.get("usage", {}).items():
             mine = models.setdefault(model, dict.fromkeys(TOKENS, 0))
             mine.update({name: _sum([mine[name], spent[name]]) for name in TOKENS})
-    costs = [_cost(models[endpoint.label], endpoint) for endpoint in plan.endpoints() if endpoint.label in models]
+    asked = {endpoint.label: endpoint for endpoint in plan.endpoints()}
+    costs = [_cost(spent, asked[model]) for model, spent in models.items()]
     return {
         "prompts": sums["prompts"], "reused": sums["reused"], "embedding_requests": sums["embedding_requests"],
         **{name: _sum([spent[name] for spent in models.values()]) for name in TOKENS},

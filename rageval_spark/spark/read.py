@@ -79,7 +79,9 @@ def resolved(groups: Sequence[FieldGroup], frame: DataFrame, source: object = "t
 
 def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str) -> FieldGroup:
     found = fields_found(list(columns))
-    read_by_metrics = {name for use in group.uses for name in (*use.metric.reads, "history")}
+    read_by_metrics = {name for use in group.uses for name in use.metric.reads}
+    if isinstance(columns.get(found.get("history", "")), T.ArrayType):  # a text of that name is something else
+        read_by_metrics.add("history")
     if group.fields:
         fields = dict(group.fields)
         if "sample_id" in found:
@@ -92,6 +94,10 @@ def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str)
                              f"Map them with fields: {{{name}: <column>}}")
         if not fits(name, columns[column]):
             raise InputError(f"column {column!r} is {columns[column].simpleString()}, but the field {name} takes {TAKES[name]}")
+    for use in group.uses if group.fields else ():
+        if missing := [name for name in use.metric.reads if name not in fields and name != "user_input"]:
+            raise InputError(f"{use.name} reads {', '.join(missing)}, which fields does not map; the columns of {source} are "
+                             f"{', '.join(columns)}. Add {missing[0]}: <column>, or map nothing where columns have these names")
     needed = {use.name: [name for name in use.metric.reads if name not in fields] for use in group.uses}
     if needed and all(set(missing) >= set(use.metric.reads) - {"user_input"} and missing
                       for use, missing in zip(group.uses, needed.values(), strict=True)):

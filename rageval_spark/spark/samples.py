@@ -34,6 +34,8 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
     corrupt = column(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
     mapped = F.struct(*[column(name).alias(name) for name in names], corrupt.alias(CORRUPT))
     sample = F.to_json(mapped)
+    ids = {group.fields.get("sample_id") for group in groups}
+    content = F.to_json(F.struct(*[column(name).alias(name) for name in names if name not in ids], corrupt.alias(CORRUPT)))
     question = _text(frame, first.get("user_input"))
     reference = _text(frame, first.get("reference"))
     shaped = frame.select(
@@ -41,7 +43,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
         F.substring(F.sha2(F.concat_ws("\0", question, reference, corrupt), 256), 1, 16).alias("content_id"),
         F.pmod(F.crc32(F.encode(F.coalesce(question, F.lit("")), "UTF-8")), F.lit(MOST_BUCKETS)).cast("int").alias(FINE),
         F.pmod(F.hash(reference), F.lit(CELLS)).alias(BY_REFERENCE),
-        F.pmod(F.xxhash64(sample), F.lit(CELLS)).cast("int").alias(BY_CONTENT),
+        F.pmod(F.xxhash64(content), F.lit(CELLS)).cast("int").alias(BY_CONTENT),
         sample.alias("sample"),
         F.to_json(F.struct(*[F.coalesce(column(name).cast("string"), F.lit("null")).alias(name) for name in slices]))
         .alias("slices") if slices else F.lit("{}").alias("slices"),

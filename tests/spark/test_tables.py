@@ -6,7 +6,7 @@ import random
 import statistics
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -112,7 +112,7 @@ def test_a_file_that_is_no_json_is_named(spark: SparkSession, tmp_path: Path) ->
 
 def test_statistics_are_those_of_the_rows_and_of_their_parts(spark: SparkSession) -> None:
     chance = random.Random(5)
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for i in range(200):
         status = chance.choices(["scored", "skipped", "failed"], [8, 1, 1])[0]
         score = round(chance.random(), 3) if status == "scored" else None
