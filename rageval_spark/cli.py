@@ -161,7 +161,8 @@ def _object(text: str, option: str) -> dict[str, Any]:
 
 def main() -> None:
     """The command's entry: a mistake of the user is a sentence on stderr and an exit code, never a traceback."""
-    logging.basicConfig(level=os.environ.get("RAGEVAL_LOG", "WARNING").upper(), format="%(levelname)s %(message)s", stream=sys.stderr)
+    level = os.environ.get("RAGEVAL_LOG", "WARNING").upper()
+    logging.basicConfig(level=level, format="%(levelname)s %(message)s", stream=sys.stderr)
     try:
         app()
     except RagevalError as error:

@@ -262,7 +262,7 @@ def test_an_embedding_has_a_key_of_its_own() -> None:
         (GenerateQuestions("x", 3, "Japanese"), "en", "Write every question in Japanese. Number them from 1."),
         (GenerateQuestions("x", 3, None), "en", 'Write every question in the language of "text". Number them from 1.'),
         (GenerateQuestions("x", 3, "Chinese"), "zh", "每个问题都用中文书写，从 1 开始编号。"),
-        (GenerateQuestions("x", 3, "German"), "zh", "每个问题都用German书写，从 1 开始编号。"),
+        (GenerateQuestions("x", 3, "German"), "zh", "每个问题都用德文书写，从 1 开始编号。"),
         (GenerateQuestions("x", 3, None), "zh", '每个问题都用 "text" 所用的语言书写，从 1 开始编号。'),
     ],
 )

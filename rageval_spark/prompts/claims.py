@@ -38,9 +38,9 @@ List the claims that "text" makes.
 Definition: a claim is one statement of fact that is true or false by itself.
 
 Rules:
-1. Cover all that "text" asserts, in its order. Add nothing, leave nothing out, correct nothing: a false statement is a claim too.
+1. Cover all that "text" asserts, in its order; a step to take or a recommendation is a claim too ("To export, click Save."). Add nothing and correct nothing: a false statement is a claim.
 2. One fact a claim. Keep numbers, names, dates, units, conditions, negations and hedges ("up to", "may") exactly.
-3. Each claim must be understood alone: put names in place of "it", "they", "there". Use "question" and "history" only for that. If the text is a bare answer ("Paris", "Yes"), state it as a full sentence in the question's words.
+3. Each claim must be understood alone: put names in place of "it", "they", "there". Use "question" (and "history", the earlier turns, where it is given) only for that. If the text is a bare answer ("Paris", "Yes"), make it a full sentence with what the question asks.
 4. No claims: questions, greetings, offers of help, and statements that the answer is not known, not given or not in the documents. If there is nothing else, the list is empty.
 
 Good: question "When did the bridge open and who built it?", text "It opened in May 1932, and Dorman Long built it." gives "The bridge opened in May 1932." and "Dorman Long built the bridge."
@@ -54,9 +54,9 @@ Write each claim in the language of "text". Number them from 1.{insist}""",
 定义：一条陈述是一个可以单独判断真假的事实性说法。
 
 规则：
-1. 按原文顺序覆盖 "text" 断言的全部内容。不添加，不遗漏，不纠正：错误的说法同样是一条陈述。
+1. 按原文顺序覆盖 "text" 断言的全部内容；操作步骤和建议也是陈述（“导出时点击保存。”）。不添加，不纠正：错误的说法同样是一条陈述。
 2. 一条陈述只含一个事实。数字、名称、日期、单位、条件、否定和限定语（“最多”“可能”）必须原样保留。
-3. 每条陈述单独读也要明白：把“它”“他们”“那里”换成所指的名称；"question" 和 "history" 只用于此。如果文本只是一个简短的答案（“巴黎”“是的”），请用问题中的词语把它写成完整的句子。
+3. 每条陈述单独读也要明白：把“它”“他们”“那里”换成所指的名称；"question"（以及给出时的 "history"，即先前的对话）只用于此。如果文本只是一个简短的答案（“巴黎”“是的”），请结合问题把它写成完整的句子。
 4. 以下不算陈述：提问、问候、主动提供帮助，以及“不知道”“未提供”“文档中没有”之类的说法。若除此之外别无内容，列表为空。
 
 正确：问题“大桥何时通车，由谁建造？”，文本“它于1932年5月通车，由多门朗公司建造。”得到“大桥于1932年5月通车。”和“大桥由多门朗公司建造。”
@@ -66,8 +66,8 @@ Write each claim in the language of "text". Number them from 1.{insist}""",
 每条陈述使用 "text" 的语言书写，从 1 开始编号。{insist}""",
     }
     INSISTENCE: ClassVar[Mapping[str, str]] = {
-        "en": '\nAn earlier reply listed nothing, but "text" does state something: list at least each of its statements.',
-        "zh": '\n先前的回复没有列出任何内容，但 "text" 确实有所陈述：请至少逐条列出其中的说法。',
+        "en": '\nAn earlier reply listed nothing. Look again, sentence by sentence, and leave the list empty only if "text" really states nothing.',
+        "zh": '\n先前的回复没有列出任何内容。请逐句重新查看，只有当 "text" 确实没有任何陈述时才让列表为空。',
     }
 
     question: str
@@ -129,9 +129,9 @@ Definition: a claim is supported (1) when a careful reader of "{premise}" alone 
 
 Rules:
 1. Not mentioned is 0, even if nothing contradicts it. A claim needs support for all of its parts.
-2. Another number, date, name, unit, condition or negation than in "{premise}" is 0. Rounding is 1 only where the claim itself says "about".
+2. Another number, date, name, unit, condition, hedge or negation than in "{premise}" is 0. Rounding is 1 only where the claim itself says so ("about", "around", "nearly").
 3. True in the world but not in "{premise}" is 0. What you know yourself does not count.
-4. A fair summary or paraphrase, and what follows at once from "{premise}" (sums, "older than", a part of a list), is 1. So is a claim that one passage states while others are silent.
+4. A fair summary or paraphrase, and what follows at once from "{premise}" (sums, "older than", a part of a list), is 1. So is a claim that one passage states while others are silent or say otherwise.
 {with_question}
 Passes: "{premise}" says "The pass costs 90 euros a year and 9 euros a month." Claim "The pass is available monthly for 9 euros." is 1.
 Fails: with the same "{premise}", claim "The pass costs 90 euros a year and can be cancelled." is 0: cancelling is not mentioned.
@@ -144,11 +144,11 @@ Fails: with the same "{premise}", claim "The pass costs 90 euros a year and can 
 
 规则：
 1. 没有提到即为 0，即使没有任何矛盾。陈述的每个部分都需要得到支持。
-2. 数字、日期、名称、单位、条件或否定与 "{premise}" 不同，即为 0。只有陈述自己写明“约”时，四舍五入才算 1。
+2. 数字、日期、名称、单位、条件、限定语或否定与 "{premise}" 不同，即为 0。只有陈述自己写明“约”“左右”“将近”时，四舍五入才算 1。
 3. 现实中为真但 "{premise}" 中没有，即为 0。你自己的知识不算。
-4. 恰当的概括或转述，以及由 "{premise}" 直接推出的内容（求和、“早于”、列表的一部分）为 1。有一段说明而其他各段未提，也为 1。
+4. 恰当的概括或转述，以及由 "{premise}" 直接推出的内容（求和、“早于”、列表的一部分）为 1。有一段说明而其他各段未提或说法不同，也为 1。
 {with_question}
-通过：“{premise}”写道“年票90元，月票9元。”陈述“月票售价9元。”为 1。
+通过："{premise}" 中写有“年票90元，月票9元。”陈述“月票售价9元。”为 1。
 不通过：同样的 "{premise}"，陈述“年票90元，可以退票。”为 0：没有提到退票。
 
 {reasons}每个编号给出一个判断。""",

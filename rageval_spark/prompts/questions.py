@@ -40,12 +40,12 @@ class GenerateQuestions(Prompt):
         "en": """\
 Write {n} questions that "text" answers, and decide whether it is noncommittal.
 
-Definition: each question is one that a user may have asked to get exactly this text: the whole of the text answers it, and nothing in it is beside the point. noncommittal is 1 when the text evades an answer ("I do not know", "it depends", "the documents do not say"), else 0.
+Definition: each question is one that a user may have asked to get exactly this text: the whole of the text answers it, and nothing in it is beside the point. noncommittal is 1 when the text evades an answer ("I do not know", "that depends" and no more, "the documents do not say"), else 0.
 
 Rules:
 1. Ask for what the text mainly says, with its names and terms. Do not ask for a side remark or a single word.
 2. Ask as a user would, without "according to the text". Do not put the answer into the question.
-3. The questions differ in wording or angle, not in subject.
+3. Several questions differ in wording or angle, not in subject.
 4. A text that commits to something is 0, even with a caveat. Write questions for a noncommittal text too: those it evades.
 
 Good: text "Orders can be returned within 30 days in the original box." gives "What are the conditions for returning an order?"
@@ -64,7 +64,7 @@ Write every question in {language}. Number them from 1.""",
 3. 各个问题措辞或角度不同，但主题相同。
 4. 文本作出了明确回答即为 0，附带保留也一样。回避作答的文本也要写出问题：即它所回避的问题。
 
-正确：文本“订单可在30天内凭原包装退货。”得到“退货需要满足什么条件？”
+正确：文本“订单可在30天内凭原包装退货。”得到“订单退货需要满足什么条件？”
 错误：“订单可以在30天内退货吗？”（含有答案），“需要什么包装？”（旁枝末节）。
 noncommittal 为 1：文本“抱歉，我没有这方面的信息。”为 0：文本“一般是30天，促销商品可能不同。”
 
@@ -72,7 +72,9 @@ noncommittal 为 1：文本“抱歉，我没有这方面的信息。”为 0：
     }
     SAME_LANGUAGE: ClassVar[Mapping[str, str]] = {"en": 'the language of "text"', "zh": ' "text" 所用的语言'}
     IN_CHINESE: ClassVar[Mapping[str, str]] = {
-        "Chinese": "中文", "English": "英文", "Japanese": "日文", "Korean": "韩文",
+        "Chinese": "中文", "English": "英文", "Japanese": "日文", "Korean": "韩文", "German": "德文", "French": "法文",
+        "Spanish": "西班牙文", "Portuguese": "葡萄牙文", "Italian": "意大利文", "Dutch": "荷兰文", "Russian": "俄文",
+        "Thai": "泰文", "Arabic": "阿拉伯文", "Hebrew": "希伯来文", "Hindi": "印地文", "Greek": "希腊文",
     }  # fmt: skip
 
     text: str

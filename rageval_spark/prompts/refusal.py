@@ -30,20 +30,20 @@ Rules:
 1. A real attempt is 0, even if it is wrong, partial, hedged or followed by a warning.
 2. An apology with nothing of the answer behind it is 1, however long it is and whatever else it offers.
 3. "No" or "there is none" as the answer to the question is 0.
-4. Whether declining was right does not matter.
+4. Whether declining was right does not matter. Where "history" is given, "question" is the next turn of that conversation.
 
 Refused (1): question "How long is the warranty?", text "The handbook does not say how long the warranty is. Please contact support."
-Not refused (0): the same question, text "I am not certain, but the handbook mentions two years for batteries." """,
+Not refused (0): the same question, text "I am not certain, but the handbook mentions two years for batteries".""",
         "zh": """\
 判断 "text" 是否拒绝回答 "question"。
 
-定义：文本完全没有给出答案时 refused 为 1：它说不知道、不能或不便回答、文档中没有说明，或者只是反问、问候、应承。否则为 0。
+定义：文本完全没有给出答案时 refused 为 1：它说不知道、不能或不便回答、文档中没有说明，或者只是要求澄清、问候、表示收到。否则为 0。
 
 规则：
 1. 真正尝试回答为 0，即使答错、只答一部分、语气不确定或附有提醒。
 2. 只有道歉而没有任何答案内容为 1，无论写得多长、另外提供了什么。
 3. 对问题本身回答“不”“没有”为 0。
-4. 拒绝得是否恰当不作考虑。
+4. 拒绝得是否恰当不作考虑。给出 "history" 时，"question" 是该对话的下一轮。
 
 拒绝（1）：问题“保修期多长？”，文本“手册没有说明保修期，请联系客服。”
 未拒绝（0）：同一问题，文本“我不太确定，但手册提到电池保修两年。”""",
