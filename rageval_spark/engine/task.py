@@ -31,8 +31,8 @@ TICK_S = 0.1
 HAND_OVER_S = 1.0
 """How long finished scores may wait to be handed on."""
 STOPPED = "stopped on request"
-LAST_REPLIES_S = 1.5
-"""After a stop or an error: how long replies that are on their way are still waited for."""
+LAST_LOOKS_S = (0.3,) * 5
+"""After a stop or an error: how long replies on their way are still waited for. A stall costs one look, not all."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,9 @@ class Task:
             self._loop = asyncio.get_running_loop()
             self._ready.set()
             await self._finishing.wait()
-            if self._playing:  # ended early: what is on its way is paid for
-                await asyncio.wait(self._playing, timeout=LAST_REPLIES_S)
+            for seconds in LAST_LOOKS_S:
+                if self._playing:  # ended early: what is on its way is paid for
+                    await asyncio.wait(self._playing, timeout=seconds)
             for playing in self._playing:
                 playing.cancel()
             await asyncio.gather(*self._playing, return_exceptions=True)
