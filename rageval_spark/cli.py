@@ -40,7 +40,7 @@ def run(
     from rageval_spark.engine.stopping import stopping
     from rageval_spark.run import run as run_config
 
-    overrides = [*(set or []), *([f"input.path={json.dumps(input)}"] if input else []),
+    overrides = [*(set or []), *([f"input.path={json.dumps(input)}", "input.table=null"] if input else []),
                  *([f"output.path={json.dumps(output)}"] if output else [])]
     loaded = load(config, overrides)
 
@@ -138,7 +138,7 @@ def show(summary: Mapping[str, Any]) -> None:
 
 def _console() -> Console:
     wide = None if sys.stdout.isatty() else 160
-    return Console(highlight=False, width=wide)
+    return Console(highlight=False, markup=False, emoji=False, width=wide)
 
 
 def _number(value: float | None) -> str:

@@ -17,7 +17,7 @@ from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.task import Work
-from rageval_spark.errors import ConfigError, InputError, Interrupted, ScoringFailed
+from rageval_spark.errors import ConfigError, InputError, Interrupted, RagevalError, ScoringFailed
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge, Reuse
@@ -68,8 +68,8 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: HttpJudge
              slices: Sequence[str] = (), run_id: str | None = None, name: str = "rageval") -> Run:
     """Score a DataFrame with metrics (objects, or names of the catalogue) and write a run under `output`.
 
-    `fields` maps sample field to column; without it columns are taken by name. The DataFrame is read twice. Its
-    session stays as it is. Raises RagevalError.
+    `fields` maps sample field to column; without it columns are taken by name. The DataFrame is read twice, once to
+    count and once to score; one that is not repeatable should be written first. Its session stays as it is. Raises RagevalError.
     """
     given = [metric_of(metric, {}) if isinstance(metric, str) else metric
              for metric in ([metrics] if isinstance(metrics, str) else metrics)]
@@ -149,7 +149,11 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     work = _work(plan, settings.output, folder, run_id)
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
     buckets = _buckets(settings.output / "replies", rows)
-    _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder)
+    try:
+        _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder)
+    except RagevalError as error:
+        manifest.end("interrupted" if isinstance(error, Interrupted) else "failed", reason=str(error))
+        raise
     return _summarise(spark, plan, settings, folder, run_id, manifest)
 
 
@@ -207,9 +211,10 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     usage = used(told, plan)
     gates = gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale)
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
-                         scale=settings.scale, gates=gates)
+                         scale=settings.scale, gates=gates,
+                         served_models=sorted({model for beat in told for model in beat.get("served", ())}))
     folder.write_json("summary.json", summary)
-    manifest.complete(usage=usage, counts={name: summary[name] for name in summary if name.startswith("num_")})
+    manifest.end("complete", usage=usage, counts={name: summary[name] for name in summary if name.startswith("num_")})
     return Run(folder, spark, summary)
 
 

@@ -24,6 +24,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 if __package__ != "tests":  # run as a script
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -138,7 +139,7 @@ class Connection(asyncio.Protocol):
             raw = bytes(self.buffer[end + 4 : stop])
             del self.buffer[:stop]
             self.busy, self.keep = True, version == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
-            self.judge.receive(self, method, target.partition("?")[0], headers, raw)
+            self.judge.receive(self, method, urlsplit(target).path, headers, raw)
 
     def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Answer; when no request asked to keep the connection, that was the last on it."""

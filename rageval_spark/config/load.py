@@ -93,7 +93,7 @@ def _expanded(value: Any, environment: Mapping[str, str], where: tuple[str, ...]
         return value
 
     def of(place: re.Match[str]) -> str:
-        if place[1] not in environment and place[2] is not None:
+        if place[2] is not None and not environment.get(place[1]):
             return place[2]
         if place[1] not in environment:
             raise ConfigError(f"{'.'.join(where)}: the environment variable {place[1]} is not set")

@@ -9,7 +9,7 @@ from rageval_spark.engine.retry import Patience
 from rageval_spark.engine.window import Window
 from rageval_spark.errors import JudgeFault
 from rageval_spark.judges import wire
-from rageval_spark.judges.http import Secret, headers_of
+from rageval_spark.judges.http import Secret, headers_of, proxy_of
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.prompts.rendering import Rendering
 
@@ -22,6 +22,7 @@ class Desk:
         self.window = window
         self.key = plan.keys.get(endpoint, Secret())
         self.headers = headers_of(endpoint, self.key)
+        self.proxy = proxy_of(endpoint)
         self.transport = plan.transports.get(endpoint, wire.Transport())
         self._trouble_since: float | None = None
         self._fatal: wire.Unanswered | None = None

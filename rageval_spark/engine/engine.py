@@ -48,7 +48,8 @@ class Engine:
     """Answers prompts from the store, from a prompt already in flight, or from the judge. Lives in one event loop.
 
     `counts` is what beats and progress show: prompts, reused, failed, retries by cause. `spent` is what the server
-    reported by model, repairs and prompts that failed in the end included.
+    reported by model, repairs and prompts that failed in the end included. `served` names the models that the
+    servers say replied, reused replies included.
     """
 
     def __init__(self, plan: Plan, store: RepliesStore, session: aiohttp.ClientSession, windows: Mapping[str, Window]):
@@ -57,6 +58,7 @@ class Engine:
         self.windows = windows
         self.counts: Counter[str] = Counter()
         self.spent: dict[str, Usage] = {}
+        self.served: set[str] = set()
         self._in_flight: dict[str, asyncio.Future[Mapping[str, Any] | JudgeFault]] = {}
         self._desks = {endpoint: Desk(endpoint, plan, windows[endpoint.base_url]) for endpoint in plan.endpoints()}
         self._gatherers = {id(desk): Gatherer(endpoint.batch_size, desk.window, partial(self._embed, desk))
@@ -101,6 +103,8 @@ class Engine:
         counted = 0 if isinstance(prompt, Embed) else 1
         if isinstance(row, JudgeFault):
             return row if paid else JudgeFault(row.code, row.reason, partial=row.partial, usage=Usage(counted, counted))
+        if row["served_model"]:
+            self.served.add(row["served_model"])
         if isinstance(prompt, Embed):
             value: Any = np.frombuffer(row["vector"], dtype="<f4")
         else:
@@ -184,7 +188,7 @@ class Engine:
         return await self._attempts(desk, attempt, place.order, tokens, patience)
 
     async def _post(self, desk: Desk, path: str, body: bytes) -> tuple[bytes, float]:
-        return await post(self._session, desk.endpoint, path, desk.headers, body, desk.key)
+        return await post(self._session, desk.endpoint, path, desk.headers, body, desk.key, desk.proxy)
 
     async def _vector(self, desk: Desk, key: str, prompt: Embed, place: Place) -> dict[str, Any]:
         vector, usage, served = await self._gatherers[id(desk)].embed(prompt.text, place.order)

@@ -286,8 +286,10 @@ class Task:
         engine = self._engine
         waits = {name: round(window.waited_s, 1) for name, window in self._windows.items()}
         spent = {model: asdict(usage) for model, usage in dict(engine.spent).items()} if engine else {}
-        return {"done": False, "scores": dict(self._done), "counts": dict(engine.counts) if engine else {},
-                "usage": spent, "waited_s": waits, "cpu_s": round(time.process_time() - self._cpu_before, 3)}
+        served = sorted(engine.served.copy()) if engine else []
+        counts = dict(engine.counts) if engine else {}
+        return {"done": False, "scores": dict(self._done), "counts": counts, "usage": spent, "served": served,
+                "waited_s": waits, "cpu_s": round(time.process_time() - self._cpu_before, 3)}
 
 
 def sample_of(row: Row, group: FieldGroup) -> Sample | Score:

@@ -6,8 +6,10 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from yarl import URL
 
 from rageval_spark.judges.settings import Endpoint
 from rageval_spark.judges.wire import Unanswered, refused
@@ -32,18 +34,31 @@ def headers_of(endpoint: Endpoint, key: Secret) -> dict[str, str]:
 
 
 def session(limit: int) -> aiohttp.ClientSession:
-    """One session for one event loop, with room for `limit` requests at once; close it before the loop ends."""
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=30), trust_env=True)
+    """One session for one event loop, with room for `limit` requests at once; close it before the loop ends.
+
+    It does not look at the environment: aiohttp would do so for every request, in threads, and let ~/.netrc dispute the key.
+    """
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=30),
+                                 cookie_jar=aiohttp.DummyCookieJar())
+
+
+def proxy_of(endpoint: Endpoint) -> URL | None:
+    """The proxy that the environment names for a server; None: straight."""
+    server = URL(endpoint.base_url)
+    named = getproxies().get(server.scheme)
+    if not named or proxy_bypass(server.authority):
+        return None
+    return URL(named if "://" in named else f"http://{named}")
 
 
 async def post(session: aiohttp.ClientSession, endpoint: Endpoint, path: str, headers: Mapping[str, str],
-               body: bytes, key: Secret) -> tuple[bytes, float]:
+               body: bytes, key: Secret, proxy: URL | None) -> tuple[bytes, float]:
     """The body of a 200 and its milliseconds. Raises Unanswered for everything else, the key hidden in its reason."""
     began = time.perf_counter()
     timeout = aiohttp.ClientTimeout(total=endpoint.timeout_s)
     try:
         async with session.post(f"{endpoint.base_url}/{path}", data=body, headers=headers, timeout=timeout,
-                                params=endpoint.query or None) as response:
+                                params=endpoint.query or None, proxy=proxy) as response:
             content = await response.read()
             if response.status == 200:
                 return content, (time.perf_counter() - began) * 1000

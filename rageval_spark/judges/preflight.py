@@ -130,7 +130,7 @@ def _completion(judge: HttpJudge, key: Secret, body: bytes) -> Completion:
 def _post(endpoint: Endpoint, path: str, key: Secret, body: bytes) -> bytes:
     try:
         answer = requests.post(f"{endpoint.base_url}/{path}", data=body, headers=headers_of(endpoint, key),
-                               params=dict(endpoint.query), timeout=endpoint.timeout_s)
+                               params=dict(endpoint.query), timeout=endpoint.timeout_s, auth=_as_it_is)
     except requests.Timeout:
         raise Unanswered("JUDGE_TIMEOUT", f"no answer within {endpoint.timeout_s:g} s", transient=True) from None
     except requests.RequestException as error:
@@ -141,6 +141,11 @@ def _post(endpoint: Endpoint, path: str, key: Secret, body: bytes) -> bytes:
     refusal = refused(answer.status_code, answer.headers, answer.content)
     refusal.reason = key.hidden_in(refusal.reason)
     raise refusal
+
+
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Without it requests puts the password that ~/.netrc has for a host in the place of the key."""
+    return request
 
 
 def _root(error: BaseException) -> str:

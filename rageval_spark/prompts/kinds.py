@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
@@ -26,5 +27,7 @@ KINDS: dict[str, type[Prompt]] = {prompt.kind: prompt for prompt in (
 
 def wording_version() -> str:
     """A short hash of all wording: runs with another version asked other questions."""
-    wording = [SYSTEM, REASONS, {kind: prompt.wording for kind, prompt in KINDS.items()}]
+    parts = {kind: {name: value for name, value in vars(prompt).items() if isinstance(value, Mapping) and "en" in value}
+             for kind, prompt in KINDS.items()}
+    wording = [SYSTEM, REASONS, parts]
     return hashlib.blake2b(json.dumps(wording, sort_keys=True).encode(), digest_size=6).hexdigest()

@@ -35,8 +35,9 @@ class Manifest:
     def begin(self) -> None:
         self._folder.write_json("manifest.json", {**self._what, "status": "running"})
 
-    def complete(self, **more: Any) -> None:
-        self._folder.write_json("manifest.json", {**self._what, "status": "complete", "ended_at": _now(), **more})
+    def end(self, status: str, **more: Any) -> None:
+        """Note how the run ended: "complete", "failed" or "interrupted"."""
+        self._folder.write_json("manifest.json", {**self._what, "status": status, "ended_at": _now(), **more})
 
 
 def _now() -> str:

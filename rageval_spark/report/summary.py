@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +26,7 @@ class GateResult:
 
 
 def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally, usage: Mapping[str, Any], scale: int,
-               gates: Sequence[GateResult], served_models: Sequence[str] = ()) -> dict[str, Any]:
+               gates: Sequence[GateResult], served_models: Sequence[str]) -> dict[str, Any]:
     """The summary as JSON-ready values. Scores are on the config's scale, shares and coverage in [0, 1].
 
     `task_name` to `metrics_score` have the layout that Dingo's summaries have.
@@ -59,7 +60,7 @@ def gated(gates: Mapping[str, Mapping[str, float | None]], least_coverage: float
     """
     whole = [row for row in stats if row["slice"] is None]
     found = coverage(whole)
-    results = [GateResult("coverage", least_coverage, found, found is None or found >= least_coverage)]
+    results = [GateResult("coverage", least_coverage, found, found is None or _reaches(found, least_coverage, False))]
     lower = {use.name for group in plan.groups for use in group.uses if use.metric.direction == "lower"}
     for metric, wanted in gates.items():
         for row in whole:
@@ -69,9 +70,14 @@ def gated(gates: Mapping[str, Mapping[str, float | None]], least_coverage: float
                 if limit is None:
                     continue
                 value = row[figure] if row[figure] is None or figure == "pass_rate" else row[figure] * scale
-                met = value is not None and (value <= limit if metric in lower and figure == "average" else value >= limit)
+                met = value is not None and _reaches(value, limit, metric in lower and figure == "average")
                 results.append(GateResult(f"{metric}.{figure} ({row['field_group']})", limit, value, met))
     return results
+
+
+def _reaches(value: float, limit: float, ceiling: bool) -> bool:
+    """Whether a figure meets its gate; the noise of floating point, as of 10 × 0.57, decides nothing."""
+    return math.isclose(value, limit, rel_tol=1e-9) or (value <= limit if ceiling else value >= limit)
 
 
 def _group(key: str, plan: Plan, whole: Stats, tally: Tally, scale: int) -> dict[str, Any]:

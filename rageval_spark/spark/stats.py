@@ -57,21 +57,17 @@ def _stat(row: Row, use: MetricUse, measures: Sequence[str], run_id: str) -> dic
     judged = count + failed
     low, high = interval(average, row["std_dev"], count, use.metric.binary)
     sums = {name: row[MEASURE + name] for name in measures if row[MEASURE + name] is not None}
-    worst, best = ((count * average + failed * failed_as) / judged if count else None for failed_as in _ends(use))
+    scored = count * average if count else 0.0
     return {
         "run_id": run_id, **{name: row[name] for name in GROUPING}, "total": row["total"], "count": count,
         "n_skipped": row["n_skipped"], "n_failed": failed, "coverage": count / judged if judged else None,
         "average": average, "min": row["min"], "max": row["max"], "std_dev": row["std_dev"],
         **dict(zip(QUANTILES, row["quantiles"] or (None, None, None), strict=True)),
-        "ci_low": low, "ci_high": high, "average_low": worst, "average_high": best,
+        "ci_low": low, "ci_high": high, "average_low": scored / judged if judged else None,
+        "average_high": (scored + failed) / judged if judged else None,
         "pass_rate": row["passed"] / count if count else None,
         "extra": {name: float(value) for name, value in use.metric.extra(sums).items()}, "layer": use.metric.layer,
     }
-
-
-def _ends(use: MetricUse) -> tuple[float, float]:
-    """The worst and the best score of a metric."""
-    return (0.0, 1.0) if use.metric.direction == "higher" else (1.0, 0.0)
 
 
 def interval(average: float | None, std_dev: float | None, count: int, binary: bool) -> tuple[float | None, float | None]:

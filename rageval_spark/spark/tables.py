@@ -16,7 +16,8 @@ n_skipped long, n_failed long, coverage double, average double, min double, max 
 p50 double, p90 double, ci_low double, ci_high double, average_low double, average_high double, pass_rate double,
 extra map<string,double>, layer string
 """
-"""One row per slice × field group × metric; `slice` is null for all rows together. `std_dev` is the population's."""
+"""One row per slice × field group × metric; `slice` is null for all rows together. `std_dev` is the population's;
+`average_low` and `average_high` bound the average that there would be had nothing failed."""
 
 SAMPLES = "sample_id string, bucket int, sample string, slices string, fault string"
 """What the scoring pass reads: one row per row of the dataset, its mapped columns as JSON in `sample`."""
