@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spark.engine.single import score
 from rageval_spark.errors import ConfigError, InputError, JudgeRefused, RagevalError
-from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Flow, Metric
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rageval_spark.run import Run, evaluate
 
 __all__ = [
-    "ConfigError", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric", "RagevalError", "Run",
-    "Sample", "Score", "evaluate", "score",
+    "ConfigError", "EmbeddedJudge", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric",
+    "RagevalError", "Run", "Sample", "Score", "evaluate", "score",
 ]  # fmt: skip
 
 

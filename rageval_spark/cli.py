@@ -7,13 +7,11 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 from rich.table import Table
 
 from rageval_spark.errors import ConfigError, RagevalError
@@ -36,12 +34,29 @@ def run(
     Ends with 0 where all gates are met, 1 where one is not, 2 for a mistake that cost nothing, 3 where too many
     judgements failed, 130 when interrupted. The last line printed is the run's directory.
     """
-    from rageval_spark.config import load
-    from rageval_spark.engine.stopping import stopping
-    from rageval_spark.run import run as run_config
-
     overrides = [*(set or []), *([f"input.path={json.dumps(input)}", "input.table=null"] if input else []),
                  *([f"output.path={json.dumps(output)}"] if output else [])]
+    _evaluate(config, overrides, run_id, as_json)
+
+
+@app.command()
+def quickstart(output: Annotated[str, typer.Option(help="Folder of the results.")] = "out") -> None:
+    """Evaluate sixty samples that come with the package, without a key and without a model.
+
+    They are questions to the assistant of an invented company, with answers that are right, wrong in a number or a
+    name, invented, incomplete or refused. The embedded judge compares words: a heuristic screen.
+    """
+    folder = Path(__file__).with_name("quickstart")
+    samples = json.dumps(str(folder / "samples.jsonl"))
+    _evaluate(folder / "config.yaml", [f"input.path={samples}", f"output.path={json.dumps(output)}"], None, False)
+
+
+def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: bool) -> None:
+    from rageval_spark.config import load
+    from rageval_spark.engine.stopping import stopping
+    from rageval_spark.report.terminal import show
+    from rageval_spark.run import run as run_config
+
     loaded = load(config, overrides)
 
     def stop(_signal: int, _frame: Any) -> None:
@@ -55,7 +70,7 @@ def run(
     if as_json:
         print(json.dumps(done.summary, ensure_ascii=False, allow_nan=False))
     else:
-        show(done.summary)
+        show(done.summary, done.worst())
         print(done.folder)
     raise typer.Exit(done.exit_code)
 
@@ -70,10 +85,13 @@ def score(
     api_key_env: Annotated[str | None, typer.Option(help="Name of the variable with the judge's key.")] = None,
     embedding_model: Annotated[str | None, typer.Option(help="The embedding model; by default the judge's.")] = None,
 ) -> None:
-    """Score one sample without Spark, and print the score with its details as JSON."""
+    """Score one sample without Spark, and print the score with its details as JSON.
+
+    Without --base-url and --model the embedded judge is asked: a heuristic screen that compares words.
+    """
     from rageval_spark.config import metric_of
     from rageval_spark.engine.single import score as score_one
-    from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+    from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 
     parameters = _object(params, "--params")
     if sample.startswith("@"):
@@ -86,8 +104,11 @@ def score(
     if not asked.asks:
         print(json.dumps(score_one(asked, values).to_dict(), ensure_ascii=False))
         return
+    if not base_url and not model:
+        print(json.dumps(score_one(asked, values, EmbeddedJudge()).to_dict(), ensure_ascii=False))
+        return
     if not base_url or not model:
-        raise ConfigError(f"{metric} asks a judge; give --base-url and --model")
+        raise ConfigError("a judge over HTTP needs --base-url and --model; without both, the embedded judge is asked")
     endpoint = {"base_url": base_url, "api_key_env": api_key_env}
     try:
         judge = HttpJudge.model_validate({"model": model, **endpoint})
@@ -105,6 +126,7 @@ def metrics(
 ) -> None:
     """List the metrics: what each measures, reads, costs and comes from."""
     from rageval_spark.metrics import table as catalogue
+    from rageval_spark.report.terminal import console
 
     if as_markdown:
         print(catalogue.markdown())
@@ -112,41 +134,7 @@ def metrics(
     table = Table(*catalogue.COLUMNS)
     for row in catalogue.rows():
         table.add_row(*row)
-    _console().print(table)
-
-
-def show(summary: Mapping[str, Any]) -> None:
-    """The summary for a person: a table per field group, gates, and what was skipped and failed."""
-    console = _console()
-    for key, group in summary["metrics_score"].items():
-        table = Table("metric", "average", "95 %", "min", "max", "scored", "skipped", "failed", title=key, title_justify="left")
-        for name, stat in group["stats"].items():
-            interval = f"{_number(stat['ci_low'])}–{_number(stat['ci_high'])}" if stat["ci_low"] is not None else ""
-            figures = [_number(stat[f"score_{figure}"]) for figure in ("average", "min", "max")]
-            table.add_row(name, figures[0], interval, *figures[1:], str(stat["score_count"]),
-                          _coded(stat["n_skipped"], stat["skipped"]), _coded(stat["n_failed"], stat["failed"]))
-        console.print(table)
-    console.print(f"{summary['total']:,} samples: {summary['num_good']:,} good, {summary['num_bad']:,} bad, "
-                  f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")
-    usage = summary["usage"]
-    cost = "unknown (no price given)" if usage["cost"] is None else f"{usage['cost']:.4f}"
-    console.print(f"{usage['prompts']:,} prompts, {usage['reused']:,} reused; cost {cost}")
-    for gate in summary["gates"]:
-        found = "nothing scored" if gate["found"] is None else _number(gate["found"])
-        console.print(f"gate {gate['gate']}: {found}, wanted {_number(gate['wanted'])}: {'met' if gate['met'] else 'NOT MET'}")
-
-
-def _console() -> Console:
-    wide = None if sys.stdout.isatty() else 160
-    return Console(highlight=False, markup=False, emoji=False, width=wide)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _coded(count: int, codes: dict[str, int]) -> str:
-    return f"{count} ({', '.join(f'{code} {n}' for code, n in codes.items())})" if count else "0"
+    console().print(table)
 
 
 def _object(text: str, option: str) -> dict[str, Any]:

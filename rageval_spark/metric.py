@@ -72,10 +72,11 @@ Game = Generator[list[Any], Sequence[Reply | JudgeFault], Score]
 """A metric being played: yields prompts to answer now, is sent a Reply or a JudgeFault for each."""
 
 
-def play(metric: Metric, sample: Sample, token_limit: int = 100_000) -> Game:
+def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000) -> Game:
     """Drive one metric over one sample; the one place where its errors become a score.
 
-    Prompts over `token_limit` are divided and their answers joined here, so that no metric knows of the limit.
+    Prompts over `token_limit` are divided and their answers joined here, so that no metric knows of the limit; None
+    divides nothing.
     """
     spent, flags, judges = Usage(), dict[str, None](), dict[str, None]()
     flow: Flow | None = None
@@ -84,7 +85,7 @@ def play(metric: Metric, sample: Sample, token_limit: int = 100_000) -> Game:
         asked = next(flow)
         while True:
             prompts = asked if isinstance(asked, list) else [asked]
-            parts = [prompt.divide(token_limit) for prompt in prompts]
+            parts = [(prompt,) if token_limit is None else prompt.divide(token_limit) for prompt in prompts]
             replies = iter((yield [part for divided in parts for part in divided]))
             answers = []
             for prompt, divided in zip(prompts, parts, strict=True):

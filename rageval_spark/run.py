@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from rageval_spark.config import Config, field_group, metric_of, planned, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.plan import Plan
+from rageval_spark.engine.plan import FieldGroup, Plan
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.task import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, RagevalError, ScoringFailed
+from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
-from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge, Reuse
+from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge, Reuse
 from rageval_spark.judges.wire import Transport
 from rageval_spark.metric import Metric
 from rageval_spark.report.manifest import Manifest
@@ -33,6 +34,7 @@ from rageval_spark.spark.read import Source, read, resolved, unfed
 from rageval_spark.spark.samples import normalised
 from rageval_spark.spark.stats import stats, tally
 from rageval_spark.spark.tables import SCORES, STATS
+from rageval_spark.spark.worst import worst
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +58,10 @@ class Run:
     def stats(self) -> DataFrame:
         return self.spark.read.schema(STATS).parquet(self.folder.for_spark("stats"))
 
+    def worst(self, count: int = 3) -> Mapping[str, list[Mapping[str, Any]]]:
+        """The samples with the lowest average over their scores, with their scores below the threshold."""
+        return worst(self.scores, count)
+
     @property
     def exit_code(self) -> int:
         """0 where all gates are met, 3 where too many judgements failed, 1 where another gate is not met."""
@@ -63,7 +69,7 @@ class Run:
         return 3 if "coverage" in missed else 1 if missed else 0
 
 
-def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: HttpJudge | None = None,
+def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | None = None,
              embeddings: HttpEmbeddings | None = None, output: str = "out", fields: Mapping[str, str] | None = None,
              slices: Sequence[str] = (), run_id: str | None = None, name: str = "rageval") -> Run:
     """Score a DataFrame with metrics (objects, or names of the catalogue) and write a run under `output`.
@@ -87,13 +93,13 @@ def run(config: Config, *, run_id: str | None = None, on_session: Callable[[], N
     if config.input is None:
         raise ConfigError("the config names no input; add input: {path: …} or {table: …}")
     source = Source(**config.input.model_dump())
-    keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint) for endpoint in plan.endpoints()}
+    keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint, config.environment) for endpoint in plan.endpoints()}
     _exists(source)
     spark = session.own_session(config.spark.master, config.spark.conf)
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
-                         config.coverage_gate, keys, config.public())
+                         config.coverage_gate, keys, config.public(), config.output.good)
     return _run(plan, spark, read(spark, source), source, settings)
 
 
@@ -117,13 +123,14 @@ class _Settings:
     least_coverage: float = 0.95
     keys: Mapping[Endpoint, Secret] | None = None
     config: Mapping[str, Any] | None = None
+    keep_good: bool = True
 
 
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
     run_id = settings.run_id
     folder = settings.output / "runs" / run_id
     groups = resolved(plan.groups, frame, source)
-    for sentence in unfed(groups):
+    for sentence in [*unfed(groups), *_unsupported(groups)]:
         log.warning("skipped for every sample: %s", sentence)
     plan = Plan(groups)
     keys = [group.key for group in groups]
@@ -155,6 +162,13 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         manifest.end("interrupted" if isinstance(error, Interrupted) else "failed", reason=str(error))
         raise
     return _summarise(spark, plan, settings, folder, run_id, manifest)
+
+
+def _unsupported(groups: Sequence[FieldGroup]) -> Iterator[str]:
+    """A sentence for each metric that the embedded judge cannot be asked."""
+    for use in (use for group in groups for use in group.uses if isinstance(use.judge, EmbeddedJudge)):
+        if needs := unsupported(use.metric):
+            yield f"{use.name}: the embedded judge has no model to answer {', '.join(needs)} (JUDGE_UNSUPPORTED)"
 
 
 def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
@@ -213,6 +227,8 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
                          scale=settings.scale, gates=gates,
                          served_models=sorted({model for beat in told for model in beat.get("served", ())}))
+    if not settings.keep_good:
+        scoring.drop_good(spark, folder)
     folder.write_json("summary.json", summary)
     manifest.end("complete", usage=usage, counts={name: summary[name] for name in summary if name.startswith("num_")})
     return Run(folder, spark, summary)

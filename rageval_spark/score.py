@@ -15,6 +15,7 @@ SKIPPED: Mapping[str, str] = {
     "NO_CONTEXT": "there are no retrieved contexts, or all of them are blank",
     "NO_REFERENCE": "the reference is missing or blank",
     "NO_CLAIMS": "the response makes no claim, for example because it declines to answer",
+    "JUDGE_UNSUPPORTED": "the metric needs a model, and the embedded judge has none",
     "NO_REFERENCE_CLAIMS": "the reference makes no claim, for example because it says that there is no answer",
 }
 """Codes of a score that is undefined for its sample, with their meanings. Nobody's fault; left out of coverage."""
@@ -46,6 +47,7 @@ FLAGS: Mapping[str, str] = {
     "REFUSAL": "the response declines to answer",
     "DUPLICATE_IDS": "a context is repeated; repeats count 0",
     "CONTEXT_SPLIT": "the contexts were judged in several groups",
+    "HEURISTIC": "decided by the embedded judge, a heuristic screen that compares words",
     "SINGLE_CLAIM_FALLBACK": "a short response was taken as one claim",
     "SENTENCE_FALLBACK": "the judge listed no claims; the sentences were taken",
     "SINGLE_JUDGE": "one of two ratings failed; the other stands alone",

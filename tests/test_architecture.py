@@ -28,8 +28,8 @@ def test_no_metric_imports_a_metric() -> None:
 
 def test_the_public_list() -> None:
     assert sorted(rageval_spark.__all__) == [
-        "ConfigError", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric", "RagevalError",
-        "Run", "Sample", "Score", "evaluate", "score",
+        "ConfigError", "EmbeddedJudge", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric",
+        "RagevalError", "Run", "Sample", "Score", "evaluate", "score",
     ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rageval_spark.config import load, metric_of, parse, planned
 from rageval_spark.errors import ConfigError
-from rageval_spark.judges.settings import HttpJudge, Reuse
+from rageval_spark.judges.settings import EmbeddedJudge, HttpJudge, Reuse
 from rageval_spark.metrics.context_precision import ContextPrecision
 
 JUDGE = {"model": "judge", "base_url": "http://127.0.0.1:1/v1"}
@@ -36,7 +36,7 @@ def test_every_shipped_config_can_be_planned(file: Path) -> None:
     ({"judge": {**JUDGE, "max_concurrency": 0}}, ["judge.max_concurrency", "found 0"]),
     ({"judge": {**JUDGE, "mode": "batch"}}, ["judge.mode: batch", "not built yet"]),
     ({"judge": {**JUDGE, "mode": "btach"}}, ["judge.mode", "btach"]),
-    ({"judge": {**JUDGE, "provider": "embedded"}}, ["judge.provider", "not built yet"]),
+    ({"judge": {**JUDGE, "provider": "local"}}, ["judge", "provider http", "provider embedded"]),
     ({"judge": {**JUDGE, "prompts": "mine/"}}, ["judge.prompts", "not built yet"]),
     ({"limits": {"max_prompts": 3}}, ["limits", "not built yet"]),
     ({"input": {"path": "a", "table": "b"}}, ["input", "either path or table"]),
@@ -48,7 +48,6 @@ def test_every_shipped_config_can_be_planned(file: Path) -> None:
     ({"evaluate": [{"metrics": [{"faithfulness": {"threshold": 7}}]}]}, ["threshold lies in [0, 1]", "7"]),
     ({"evaluate": [{"metrics": ["faithfulness", "faithfulness"]}]}, ["two metrics are called 'faithfulness'", "as:"]),
     ({"evaluate": [{"metrics": ["answer_relevancy"]}]}, ["answer_relevancy needs embeddings"]),
-    ({"evaluate": [{"metrics": [{"preset": "full"}]}]}, ["preset", "not built yet"]),
     ({"evaluate": [{"fields": {"respnse": "a"}, "metrics": ["faithfulness"]}]}, ["respnse", "response"]),
     ({"evaluate": [{"metrics": ["no.such:Thing"]}]}, ["no.such:Thing", "cannot be imported"]),
     ({"evaluate": [{"metrics": ["pathlib:Path"]}]}, ["pathlib:Path", "subclass of rageval_spark.Metric"]),
@@ -72,9 +71,12 @@ def test_a_mistake_is_named_with_what_is_possible(changes: dict[str, Any], says:
 def test_variables_are_expanded_and_a_missing_one_is_named() -> None:
     headers = {"headers": {"api-key": "${AZURE_KEY}"}, "model": "${MODEL:-small}"}
     loaded = parse(config(judge={**JUDGE, **headers}), environment={"AZURE_KEY": "k"})
-    assert loaded.judge is not None
+    assert isinstance(loaded.judge, HttpJudge)
     assert loaded.judge.headers == {"api-key": "k"}
     assert loaded.judge.model == "small"
+    empty = parse(config(judge={**JUDGE, **headers}), environment={"AZURE_KEY": "k", "MODEL": ""})
+    assert empty.judge is not None
+    assert empty.judge.model == "small"
     with pytest.raises(ConfigError, match=r"judge\.headers\.api-key.*AZURE_KEY"):
         parse(config(judge={**JUDGE, **headers}), environment={})
 
@@ -84,7 +86,7 @@ def test_any_key_can_be_overridden(tmp_path: Path) -> None:
                                      "evaluate:\n  - metrics: [faithfulness]\n")
     loaded = load(tmp_path / "c.yaml", ["judge.model=other", "judge.temperature=0.5", "evaluate.0.metrics.0=context_recall",
                                         "output.path=/tmp/o", "slices=[language]"])
-    assert loaded.judge is not None
+    assert isinstance(loaded.judge, HttpJudge)
     assert (loaded.judge.model, loaded.judge.temperature, loaded.output.path) == ("other", 0.5, "/tmp/o")
     assert planned(loaded).groups[0].uses[0].name == "context_recall"
     assert list(loaded.slices) == ["language"]
@@ -115,7 +117,7 @@ def test_a_metric_can_have_another_name_and_another_judge() -> None:
     [use] = planned(parse(config(evaluate=[{"metrics": [entry]}]))).groups[0].uses
     assert use.name == "precision_large"
     assert use.metric == ContextPrecision(isolated=True)
-    assert use.judge is not None
+    assert isinstance(use.judge, HttpJudge)
     assert (use.judge.model, use.judge.base_url) == ("large", JUDGE["base_url"])
 
 
@@ -140,7 +142,7 @@ def test_gates_of_a_metric_may_be_a_bare_average() -> None:
 
 def test_reuse_takes_an_age() -> None:
     loaded = parse(config(judge={**JUDGE, "reuse": {"max_age_days": 30}}))
-    assert loaded.judge is not None
+    assert isinstance(loaded.judge, HttpJudge)
     assert loaded.judge.reuse == Reuse(max_age_days=30)
 
 
@@ -163,3 +165,22 @@ def test_what_may_hold_a_secret_is_written_down_by_name() -> None:
 def test_no_secret_is_in_what_is_written_down() -> None:
     judge = HttpJudge.model_validate({**JUDGE, "headers": {"api-key": "sk-5ecret"}})
     assert "sk-5ecret" not in repr(judge) + str(judge.public())
+
+
+def test_a_preset_stands_for_its_metrics() -> None:
+    [group] = planned(parse(config(judge={"provider": "embedded"}, evaluate=[
+        {"metrics": [{"preset": "production"}, "context_recall"]}]))).groups
+    assert [use.name for use in group.uses] == ["faithfulness", "answer_relevancy", "context_relevancy", "context_recall"]
+    with pytest.raises(ConfigError, match="no preset is called 'prod'; the presets are full, production, evaluation, retrieval"):
+        planned(parse(config(evaluate=[{"metrics": [{"preset": "prod"}]}])))
+
+
+def test_the_embedded_judge_needs_nothing() -> None:
+    loaded = parse(config(judge={"provider": "embedded"}, embeddings=None, evaluate=[{"metrics": [{"preset": "full"}]}]))
+    assert isinstance(loaded.judge, EmbeddedJudge)
+    assert planned(loaded).endpoints() == []
+    with pytest.raises(ConfigError, match="judge: the embedded judge has nothing to set; leave out model"):
+        parse(config(judge={"provider": "embedded", "model": "m"}))
+    entry = {"faithfulness": {"judge": {"provider": "embedded"}, "as": "screen"}}
+    uses = planned(parse(config(evaluate=[{"metrics": [entry, "faithfulness"]}]))).groups[0].uses
+    assert [type(use.judge) for use in uses] == [EmbeddedJudge, HttpJudge]

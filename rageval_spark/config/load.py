@@ -12,6 +12,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from rageval_spark.config import dingo
 from rageval_spark.config.schema import NOT_BUILT, Config
 from rageval_spark.errors import ConfigError
 
@@ -19,7 +20,7 @@ VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> Config:
-    """The config in a YAML or JSON file, with `key.key=value` overrides. Raises ConfigError."""
+    """The config in a YAML or JSON file, or in a task file of Dingo, with `key.key=value` overrides. Raises ConfigError."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -32,9 +33,13 @@ def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[s
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must hold keys and values, such as 'judge:' and 'evaluate:'")
+    keys: Mapping[str, str] = {}
+    if dingo.is_task(values):
+        task = dingo.Task(values)
+        values, keys = task.config(), task.keys
     for override in overrides:
         _override(values, override)
-    return parse(values, str(path), environment)
+    return parse(values, str(path), environment).with_keys(keys)
 
 
 def parse(values: Mapping[str, Any], source: str = "the config", environment: Mapping[str, str] = os.environ) -> Config:
@@ -43,9 +48,8 @@ def parse(values: Mapping[str, Any], source: str = "the config", environment: Ma
         if _has(values, dotted.split(".")):
             raise ConfigError(f"{source}: {dotted} ({what}) is not built yet in this version; leave it out")
     judge = values.get("judge")
-    for key, built in (("provider", "http"), ("mode", "live")):
-        if isinstance(judge, Mapping) and judge.get(key) in ("embedded", "batch", "files"):
-            raise ConfigError(f"{source}: judge.{key}: {judge[key]} is not built yet in this version; use {built}")
+    if isinstance(judge, Mapping) and judge.get("mode") in ("batch", "files"):
+        raise ConfigError(f"{source}: judge.mode: {judge['mode']} is not built yet in this version; use live")
     try:
         return Config.model_validate(_expanded(values, environment, ()))
     except ValidationError as error:
@@ -106,7 +110,8 @@ def _plain(error: ValidationError) -> list[Any]:
     """The errors with one entry a key: of a union's complaints, the first."""
     seen: dict[tuple[Any, ...], Any] = {}
     for one in error.errors(include_url=False, include_input=True):
-        seen.setdefault(tuple(part for part in one["loc"] if not str(part).startswith(("function-", "Gate", "float"))), one)
+        where = (part for part in one["loc"] if not str(part).startswith(("function-", "Gate", "float", "provider ")))
+        seen.setdefault(tuple(where), one)
     return [{**one, "loc": where} for where, one in seen.items()]
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from rageval_spark.config.presets import PRESETS
 from rageval_spark.config.schema import Config, Group, MetricEntry
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
 from rageval_spark.errors import ConfigError
-from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Judge
 from rageval_spark.metric import Metric
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.sample import ALIASES, FIELDS
@@ -37,7 +38,18 @@ def planned(config: Config) -> Plan:
 
 def _group(place: int, group: Group, config: Config) -> FieldGroup:
     where = f"evaluate.{place}"
-    return field_group(group.fields, [metric_use(entry, config) for entry in group.metrics], where)
+    entries = [entry for listed in group.metrics for entry in _unpacked(listed)]
+    return field_group(group.fields, [metric_use(entry, config) for entry in entries], where)
+
+
+def _unpacked(entry: MetricEntry) -> Sequence[MetricEntry]:
+    """The entry itself, or the metrics of the preset that it names."""
+    if isinstance(entry, str) or list(entry) != ["preset"]:
+        return [entry]
+    name = entry["preset"]
+    if name not in PRESETS:
+        raise ConfigError(f"evaluate.metrics: no preset is called {name!r}; the presets are {', '.join(PRESETS)}")
+    return PRESETS[name]
 
 
 def field_group(fields: Mapping[str, str], uses: Sequence[MetricUse], where: str) -> FieldGroup:
@@ -67,8 +79,6 @@ def metric_use(entry: MetricEntry, config: Config) -> MetricUse:
         name, given = next(iter(entry.items()))
     else:
         raise ConfigError(f"evaluate.metrics: each entry is a name or one name with its parameters, found {dict(entry)!r}")
-    if name == "preset":
-        raise ConfigError("evaluate.metrics: preset is not built yet in this version; list the metrics")
     given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise ConfigError(f"evaluate.metrics.{name}: parameters are keys and values, found {given!r}")
@@ -76,7 +86,7 @@ def metric_use(entry: MetricEntry, config: Config) -> MetricUse:
     return use_of(metric_of(name, parameters), config.judge, config.embeddings, given, config.scale)
 
 
-def use_of(metric: Metric, judge: HttpJudge | None, embeddings: HttpEmbeddings | None,
+def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | None,
            given: Mapping[str, Any] = NOTHING, scale: float = 1) -> MetricUse:
     """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale, half of it by default), its
     name, and what its judge has otherwise."""
@@ -88,19 +98,22 @@ def use_of(metric: Metric, judge: HttpJudge | None, embeddings: HttpEmbeddings |
         judge = _other_judge(name, judge, given["judge"])
     asks_judge = [kind for kind in metric.asks if kind != "embed"]
     if asks_judge and judge is None:
-        raise ConfigError(f"{name} asks a judge, but the config has none. Add judge: {{model: …, base_url: …, api_key_env: …}}")
-    if "embed" in metric.asks and embeddings is None:
+        raise ConfigError(f"{name} asks a judge, but the config has none. Add judge: {{model: …, base_url: …, api_key_env: …}}, "
+                          f"or judge: {{provider: embedded}} for a heuristic screen without any model")
+    if "embed" in metric.asks and embeddings is None and not isinstance(judge, EmbeddedJudge):
         raise ConfigError(f"{name} needs embeddings, but the config has none. Add embeddings: {{model: …, base_url: …}}")
     return MetricUse(metric, name, threshold / scale, judge if asks_judge else None,
                      embeddings if "embed" in metric.asks else None)
 
 
-def _other_judge(name: str, judge: HttpJudge | None, changes: Any) -> HttpJudge:
+def _other_judge(name: str, judge: Judge | None, changes: Any) -> Judge:
     where = f"evaluate.metrics.{name}.judge"
     if not isinstance(changes, Mapping):
         raise ConfigError(f"{where} holds the judge's keys that differ, such as model; found {changes!r}")
     try:
-        return judge.altered(changes) if judge else HttpJudge.model_validate(dict(changes))
+        if changes.get("provider") == "embedded":
+            return EmbeddedJudge.model_validate(dict(changes))
+        return judge.altered(changes) if isinstance(judge, HttpJudge) else HttpJudge.model_validate(dict(changes))
     except ValidationError as error:
         raise ConfigError(f"{where}: {_first(error)}") from None
 

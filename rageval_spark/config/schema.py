@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, PrivateAttr, Tag, model_validator
 
-from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge, Settings, public
+from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Settings, public
 
 MetricEntry = str | Mapping[str, Any]
+
+
+def _provider(judge: Any) -> str:
+    """The tag of the kind of judge that the values make."""
+    named = judge.get("provider", "http") if isinstance(judge, Mapping) else getattr(judge, "provider", "http")
+    return f"provider {named}"
 
 
 class Input(Settings):
@@ -29,7 +36,10 @@ class Input(Settings):
 
 
 class Output(Settings):
+    """Where results go. `good: false` leaves in the scores only rows below their threshold and those without a score."""
+
     path: str = "out"
+    good: bool = True
 
 
 class Group(Settings):
@@ -59,13 +69,25 @@ class Config(Settings):
     name: str = "rageval"
     input: Input | None = None
     output: Output = Output()
-    judge: HttpJudge | None = None
+    judge: Annotated[Annotated[HttpJudge, Tag("provider http")] | Annotated[EmbeddedJudge, Tag("provider embedded")],
+                     Discriminator(_provider)] | None = None
     embeddings: HttpEmbeddings | None = None
     evaluate: Sequence[Group] = Field(min_length=1)
     slices: Sequence[str] = ()
     gates: Mapping[str, Gate | float] = Field(default_factory=dict)
     scale: Literal[1, 10] = 1
     spark: Spark = Spark()
+    _keys: Mapping[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Where keys are looked up: the environment, and under their places those that stood in a task file."""
+        return {**os.environ, **self._keys}
+
+    def with_keys(self, keys: Mapping[str, str]) -> Config:
+        """This config with keys by name, which are in no dump, repr or file."""
+        self._keys = keys
+        return self
 
     def public(self) -> dict[str, Any]:
         """The config as it may be written down."""

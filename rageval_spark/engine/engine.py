@@ -7,7 +7,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -21,10 +21,10 @@ from rageval_spark.engine.retry import Patience
 from rageval_spark.engine.store import RepliesStore
 from rageval_spark.engine.window import Window
 from rageval_spark.errors import ConfigError, JudgeFault
-from rageval_spark.judges import wire
+from rageval_spark.judges import embedded, wire
 from rageval_spark.judges.conversation import Answer, Completion, Turn, converse
 from rageval_spark.judges.http import post
-from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, play
 from rageval_spark.prompts import length
 from rageval_spark.prompts.embedding import Embed
@@ -65,10 +65,16 @@ class Engine:
                            for endpoint, desk in self._desks.items() if isinstance(endpoint, HttpEmbeddings)}
         self._by_use: dict[tuple[int, str], Desk] = {}  # by id: settings are dear to hash
 
+    def state(self) -> dict[str, Any]:
+        """What it did so far, as JSON-ready values. Safe to call from another thread."""
+        spent = {model: asdict(usage) for model, usage in dict(self.spent).items()}
+        return {"counts": dict(self.counts), "usage": spent, "served": sorted(self.served.copy())}
+
     async def score(self, use: MetricUse, sample: Sample, place: Place) -> Score:
         """Play one metric over one sample. Raises window.Closed where the run is stopped meanwhile."""
-        limit = use.judge.prompt_token_limit if use.judge else 10**9
-        game = play(use.metric, sample, limit)
+        if isinstance(use.judge, EmbeddedJudge):
+            return embedded.score(use.metric, sample)
+        game = play(use.metric, sample, use.judge.prompt_token_limit if use.judge else None)
         try:
             prompts = next(game)
             while True:
@@ -116,7 +122,7 @@ class Engine:
     def _desk(self, use: MetricUse, kind: str) -> Desk:
         known = self._by_use.get((id(use), kind))
         if known is None:
-            endpoint = use.embeddings if kind == "embed" else use.judge.for_kind(kind) if use.judge else None
+            endpoint = use.endpoint(kind)
             if endpoint is None or endpoint not in self._desks:
                 raise ConfigError(f"{use.name} asks {kind}, for which there is no judge; "
                                   f"does its class name it in `asks`?")

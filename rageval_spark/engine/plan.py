@@ -8,7 +8,7 @@ from typing import Any
 
 from rageval_spark.errors import SampleFault
 from rageval_spark.judges.http import Secret
-from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge
+from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge
 from rageval_spark.judges.wire import Transport
 from rageval_spark.metric import Metric
 from rageval_spark.sample import FIELDS, Sample
@@ -22,7 +22,7 @@ class MetricUse:
     metric: Metric
     name: str
     threshold: float = 0.5
-    judge: HttpJudge | None = None
+    judge: Judge | None = None
     embeddings: HttpEmbeddings | None = None
 
     def passed(self, score: Score) -> bool | None:
@@ -37,13 +37,16 @@ class MetricUse:
         quality = "QUALITY_GOOD" if passed else "QUALITY_BAD"
         return f"{quality}.{self.name.upper()}_{'PASS' if passed else 'FAIL'}"
 
+    def endpoint(self, kind: str) -> HttpJudge | HttpEmbeddings | None:
+        """Who is asked prompts of a kind over HTTP."""
+        if kind == "embed":
+            return self.embeddings
+        return self.judge.for_kind(kind) if isinstance(self.judge, HttpJudge) else None
+
     def endpoints(self) -> Iterator[HttpJudge | HttpEmbeddings]:
         """Every judge and embedding model that this use may ask."""
-        for kind in self.metric.asks:
-            if kind == "embed" and self.embeddings:
-                yield self.embeddings
-            elif kind != "embed" and self.judge:
-                yield self.judge.for_kind(kind)
+        if not isinstance(self.judge, EmbeddedJudge):
+            yield from filter(None, map(self.endpoint, self.metric.asks))
 
 
 @dataclass(frozen=True)

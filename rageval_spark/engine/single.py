@@ -12,9 +12,9 @@ from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
 from rageval_spark.engine.store import RepliesStore
 from rageval_spark.engine.window import windows_of
 from rageval_spark.errors import ConfigError, SampleFault
-from rageval_spark.judges import http
+from rageval_spark.judges import embedded, http
 from rageval_spark.judges.preflight import key_of
-from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, Judge
 from rageval_spark.metric import Metric
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
@@ -22,7 +22,7 @@ from rageval_spark.score import Score
 T = TypeVar("T")
 
 
-def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: HttpJudge | None = None,
+def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | None = None,
           embeddings: HttpEmbeddings | None = None) -> Score:
     """Score one sample. A mapping is read like a row of a dataset, aliases included.
 
@@ -30,14 +30,17 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: HttpJudge |
     the metric asks a judge or embeddings and none is given, or the key's variable is not set.
     """
     if judge is None and any(kind != "embed" for kind in metric.asks):
-        raise ConfigError(f"{metric.name} asks a judge ({', '.join(metric.asks)}); give one with judge=HttpJudge(...)")
-    if embeddings is None and "embed" in metric.asks:
+        raise ConfigError(f"{metric.name} asks a judge ({', '.join(metric.asks)}); give one with judge=HttpJudge(...), "
+                          f"or EmbeddedJudge() for a heuristic screen without any model")
+    if embeddings is None and "embed" in metric.asks and not isinstance(judge, EmbeddedJudge):
         raise ConfigError(f"{metric.name} asks for embeddings; give them with embeddings=HttpEmbeddings(...)")
     if not isinstance(sample, Sample):
         try:
             sample = Sample.parse(sample)
         except SampleFault as fault:
             return Score.failed("INVALID_INPUT", str(fault))
+    if isinstance(judge, EmbeddedJudge):
+        return embedded.score(metric, sample)
     use = MetricUse(metric, metric.name, judge=judge, embeddings=embeddings)
     plan = Plan((FieldGroup({}, (use,)),))
     plan = plan.equipped({endpoint: key_of(endpoint) for endpoint in plan.endpoints()}, {})

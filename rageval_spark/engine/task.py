@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from rageval_spark.engine.beats import Beats
@@ -283,12 +283,8 @@ class Task:
             resize(window.resize, shares[name], fraction, until)
 
     def _state(self) -> dict[str, Any]:
-        engine = self._engine
         waits = {name: round(window.waited_s, 1) for name, window in self._windows.items()}
-        spent = {model: asdict(usage) for model, usage in dict(engine.spent).items()} if engine else {}
-        served = sorted(engine.served.copy()) if engine else []
-        counts = dict(engine.counts) if engine else {}
-        return {"done": False, "scores": dict(self._done), "counts": counts, "usage": spent, "served": served,
+        return {"done": False, "scores": dict(self._done), **(self._engine.state() if self._engine else {}),
                 "waited_s": waits, "cpu_s": round(time.process_time() - self._cpu_before, 3)}
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rageval_spark.prompts.kinds import KINDS
 from rageval_spark.prompts.prompt import Reasons
@@ -130,6 +130,23 @@ class HttpJudge(Endpoint):
             if unknown := [key for key in changes if key not in cls.model_fields]:
                 raise ValueError(f"{kind}: unknown key {unknown[0]}; the keys are {', '.join(cls.model_fields)}")
         return kinds
+
+
+class EmbeddedJudge(Settings):
+    """A judge in this process that compares words: no model, no key, no requests. A heuristic screen."""
+
+    model: ClassVar[str] = "embedded"
+    provider: Literal["embedded"] = "embedded"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_else(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and (more := [str(key) for key in given if key != "provider"]):
+            raise ValueError(f"the embedded judge has nothing to set; leave out {', '.join(more)}, or make it provider: http")
+        return given
+
+
+Judge = HttpJudge | EmbeddedJudge
 
 
 class HttpEmbeddings(Endpoint):

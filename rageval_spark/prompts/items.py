@@ -56,9 +56,15 @@ class Decision:
     reason: str = ""
 
 
+class Decisions(dict[int, Decision]):
+    """Decisions by item id. `support` in [0, 1] says how well the items hold together, where the judge tells it."""
+
+    support: float | None = None
+
+
 @dataclass(frozen=True)
 class ItemPrompt(Prompt):
-    """A prompt over items; its value is a Decision by item id.
+    """A prompt over items; its value is Decisions.
 
     `replies_in` and `decides` name the reply's list and the field of its elements that decides; `best` is the
     decision after which no other part of the contexts can change it.
@@ -102,8 +108,10 @@ class ItemPrompt(Prompt):
         kept = [good[id] for id in asked if id not in missing]
         return Accepted({self.replies_in: kept}, missing, surplus)
 
-    def value(self, reply: Mapping[str, Any]) -> dict[int, Decision]:
-        return {one["id"]: Decision(one[self.decides], one.get("reason", "")) for one in reply[self.replies_in]}
+    def value(self, reply: Mapping[str, Any]) -> Decisions:
+        decisions = Decisions((one["id"], Decision(one[self.decides], one.get("reason", ""))) for one in reply[self.replies_in])
+        decisions.support = reply.get("support")
+        return decisions
 
     def merge(self, replies: Sequence[dict[str, Any]]) -> dict[str, Any]:
         merged = [one for reply in replies for one in reply[self.replies_in]]

@@ -106,6 +106,8 @@ def share_of(claims: ClaimList, answer: dict[int, Decision] | JudgeFault, what: 
     decided = answer.partial if isinstance(answer, JudgeFault) else answer
     total, good = len(claims.claims), sum(one.value for one in decided.values())
     details: dict[str, Any] = {"claims": shown(decided, claims.claims, "verdict"), "numerator": good, "denominator": total}
+    if (support := getattr(answer, "support", None)) is not None:
+        details["support"] = support
     if isinstance(answer, JudgeFault):
         return Score.failed(answer.code, answer.reason, flags=claims.flags, lower_bound=good / total, **details)
     wrong = [text for id, text in claims.claims if not decided[id].value]

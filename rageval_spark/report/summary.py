@@ -81,17 +81,17 @@ def _reaches(value: float, limit: float, ceiling: bool) -> bool:
 
 
 def _group(key: str, plan: Plan, whole: Stats, tally: Tally, scale: int) -> dict[str, Any]:
-    thresholds = {use.name: use.threshold for group in plan.groups if group.key == key for use in group.uses}
+    uses = {use.name: use for group in plan.groups if group.key == key for use in group.uses}
     codes: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {"skipped": {}, "failed": {}})
     for (group, metric, status, code), count in sorted(tally.codes.items()):
         if group == key:
             codes[metric][status][code] = count
     rows = [row for row in whole if row["field_group"] == key]
     stats = {row["metric"]: {
-        **_dingo(row, scale), **_figures(row, scale), "threshold": thresholds[row["metric"]] * scale,
+        **_dingo(row, scale), **_figures(row, scale), "threshold": uses[row["metric"]].threshold * scale,
         "n_skipped": row["n_skipped"], "skipped": codes[row["metric"]]["skipped"],
         "n_failed": row["n_failed"], "failed": codes[row["metric"]]["failed"], "extra": row["extra"],
-        "layer": row["layer"],
+        "layer": row["layer"], "judge": judge.model if (judge := uses[row["metric"]].judge) else None,
     } for row in rows}
     averages = {metric: stat["score_average"] for metric, stat in stats.items()}
     known = [average for average in averages.values() if average is not None]

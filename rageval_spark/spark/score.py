@@ -83,6 +83,15 @@ def _record(one: Scored, run_id: str) -> dict[str, Any]:
     }
 
 
+def drop_good(spark: SparkSession, folder: Folder) -> None:
+    """Leave in the scores of a run only rows below their threshold and those without a score. Starts two jobs: the
+    rows to keep are written beside the scores first, so that they are whole somewhere at every moment."""
+    scores, kept = folder.for_spark("scores"), folder.for_spark("scores.kept")
+    spark.read.schema(SCORES).parquet(scores).where("not coalesce(passed, false)").write.mode("overwrite").parquet(kept)
+    spark.read.schema(SCORES).parquet(kept).write.mode("overwrite").parquet(scores)
+    (folder / "scores.kept").delete("")
+
+
 def unreachable(spark: SparkSession, folder: Folder) -> str | None:
     """What keeps an executor from reading in a folder what the driver wrote there, and from writing; None where
     nothing does. Starts one job."""

@@ -1,0 +1,144 @@
+"""A judge in this process: it holds words against words. A heuristic screen for a first look; it knows no meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rageval_spark.judges.lexical import LEAST_WORDS, Found, Premise, found, premise, support, wording
+from rageval_spark.metric import Metric, Reply, play
+from rageval_spark.prompts.claims import ListClaims, VerifyClaims
+from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
+from rageval_spark.prompts.language import prompt_language, sentences
+from rageval_spark.prompts.prompt import Prompt
+from rageval_spark.prompts.refusal import DetectRefusal
+from rageval_spark.sample import Sample
+from rageval_spark.score import Score
+
+NAME = "embedded"
+SUPPORTED = 0.6
+"""The share of a claim's content words that must be found for it to count as supported."""
+ANSWERS_ALL, ANSWERS_PART = 0.7, 0.4
+"""The shares of a question's content words in a context from which it is rated 2 and 1."""
+REFUSES = re.compile(
+    r"\b(?:(?:i|we)(?:'m| am| are|'re)? (?:(?:really |very )?sorry|unable|not able|afraid)"
+    r"|(?:i|we) (?:do not|don't|did not|didn't|cannot|can't|can not|could not|couldn't) (?:\w+ )?"
+    r"(?:know|have|find|answer|tell|say|see|determine|provide|locate|help)"
+    r"|(?:do|does|did) not (?:contain|mention|say|state|provide|specify|include|cover|give|have|address|offer|discuss)"
+    r"|(?:doesn't|don't|didn't) (?:contain|mention|say|state|provide|specify|include|cover|give|address|offer|discuss)"
+    r"|(?:is|are|was|were) (?:not|no) (?:\w+ )?"
+    r"(?:mentioned|stated|given|specified|provided|available|enough|sufficient|information)"
+    r"|(?:no|insufficient|not enough) (?:\w+ )?(?:information|context|details|answer)"
+    r"|unable to (?:answer|find|determine|provide)|cannot be (?:answered|determined))\b"
+    r"|(?:无法|不能|没法)(?:回答|确定|判断|提供|得知|找到|给出)|不知道|不清楚|(?:没有|未)(?:找到|提及|提到|提供|说明|包含|涉及|给出)"
+    r"|没有(?:相关|足够|任何)?的?(?:信息|资料|内容|答案)|抱歉|对不起",
+    re.I,
+)
+"""What a text says that declines to answer."""
+ASKS = re.compile(r"[?？][\"'”’)\]」』]*$")
+OFFERS = re.compile(r"\b(?:please|let me know|feel free|happy to help|contact|you (?:can|could|may|might) "
+                    r"(?:ask|check|consult))\b|请|欢迎", re.I)
+REASONS: Mapping[str, Mapping[str, str]] = {
+    "en": {"numbers": "numbers not found: {}", "names": "names not found: {}", "words": "words not found: {}", "and": "; "},
+    "zh": {"numbers": "未找到数字：{}", "names": "未找到名称：{}", "words": "未找到词语：{}", "and": "；"},
+}
+
+
+def unsupported(metric: Metric) -> list[str]:
+    """The kinds of prompt that a metric asks and that need a model."""
+    return [kind for kind in metric.asks if kind not in ANSWERS]
+
+
+def score(metric: Metric, sample: Sample) -> Score:
+    """Play a metric over a sample without any request; skipped (JUDGE_UNSUPPORTED) where it asks what needs a model."""
+    if needs := unsupported(metric):
+        return Score.skipped("JUDGE_UNSUPPORTED", f"the embedded judge has no model to answer {', '.join(needs)}")
+    game = play(metric, sample, token_limit=None)
+    try:
+        prompts = next(game)
+        while True:
+            prompts = game.send([Reply(prompt.value(answer(prompt)), judge=NAME, flags=("HEURISTIC",)) for prompt in prompts])
+    except StopIteration as end:
+        scored: Score = end.value
+        return scored
+
+
+def answer(prompt: Prompt) -> dict[str, Any]:
+    """The reply to a prompt of a kind in ANSWERS, of the shape that any judge's has."""
+    return ANSWERS[prompt.kind](prompt)
+
+
+def _list_claims(prompt: ListClaims) -> dict[str, Any]:
+    stated = [one for one in sentences(prompt.text)
+              if len(wording(one).content) >= LEAST_WORDS and not ASKS.search(one) and not REFUSES.search(one)]
+    return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
+
+
+def _detect_refusal(prompt: DetectRefusal) -> dict[str, Any]:
+    """Refused where one sentence declines and the others only ask, offer help or say next to nothing."""
+    parts = sentences(prompt.text)
+    rest = [one for one in parts if not (REFUSES.search(one) or ASKS.search(one) or OFFERS.search(one)
+                                         or len(wording(one).content) < LEAST_WORDS)]
+    return {"refused": int(len(rest) == 0 and any(REFUSES.search(one) for one in parts))}
+
+
+def _verify_claims(prompt: VerifyClaims) -> dict[str, Any]:
+    given = premise((prompt.text,) if prompt.text is not None else tuple(text for _, text in prompt.contexts))
+    looked_up = [(id, text, found(text, given)) for id, text in prompt.claims]
+    verdicts = [{"id": id, "reason": "" if _holds(one) else _reason(text, one), "verdict": int(_holds(one))}
+                for id, text, one in looked_up]
+    return {"verdicts": verdicts, "support": support([one for *_, one in looked_up])}
+
+
+def _rate_contexts(prompt: RateContexts1 | RateContexts2) -> dict[str, Any]:
+    asked = wording(prompt.question)
+    words = asked.content or list(asked.words)
+    ratings = []
+    for id, text in prompt.contexts:
+        missing = [word for word in words if word not in premise((text,)).words]
+        share = 1 - len(missing) / len(words) if words else 0.0
+        rating = 2 if share >= ANSWERS_ALL else 1 if share >= ANSWERS_PART else 0
+        ratings.append({"id": id, "reason": "" if rating else _said(prompt.question, {"words": missing}), "rating": rating})
+    return {"ratings": ratings}
+
+
+def _judge_usefulness(prompt: JudgeUsefulness) -> dict[str, Any]:
+    target = prompt.reference if prompt.reference is not None else prompt.response or ""
+    stated = [one for one in sentences(target) if len(wording(one).content) >= LEAST_WORDS] or [target]
+
+    def useful(given: Premise) -> bool:
+        return any(_holds(found(one, given)) for one in stated)
+
+    verdicts = []
+    for id, text in prompt.contexts:
+        given = premise((text,))
+        reason = "" if useful(given) else _reason(stated[0], found(stated[0], given))
+        verdicts.append({"id": id, "reason": reason, "verdict": int(not reason)})
+    return {"verdicts": verdicts}
+
+
+def _holds(one: Found) -> bool:
+    return one.words >= SUPPORTED and not one.absent_numbers and not one.absent_names
+
+
+def _reason(text: str, one: Found) -> str:
+    if one.absent_numbers or one.absent_names:
+        return _said(text, {"numbers": one.absent_numbers, "names": one.absent_names})
+    return _said(text, {"words": one.missing})
+
+
+def _said(text: str, absent: Mapping[str, Sequence[str]]) -> str:
+    words = REASONS[prompt_language(text)]
+    return words["and"].join(words[what].format(", ".join(dict.fromkeys(ones[:8]))) for what, ones in absent.items() if ones)
+
+
+ANSWERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    ListClaims.kind: _list_claims,
+    DetectRefusal.kind: _detect_refusal,
+    VerifyClaims.kind: _verify_claims,
+    RateContexts1.kind: _rate_contexts,
+    RateContexts2.kind: _rate_contexts,
+    JudgeUsefulness.kind: _judge_usefulness,
+}
+"""What can be decided without a model, by kind of prompt."""

@@ -1,0 +1,90 @@
+"""A run for a person at a terminal: tables by metric and slice, gates, the worst samples."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+MOST_SLICES = 12
+"""Values of slices up to which they are shown; more are in the stats."""
+WIDE = 160
+
+
+def console() -> Console:
+    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDE)
+
+
+def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    out = console()
+    for key, group in summary["metrics_score"].items():
+        out.print(_metrics(key, group["stats"]))
+    if any(stat["judge"] == "embedded" for group in summary["metrics_score"].values() for stat in group["stats"].values()):
+        out.print("judged by the embedded judge, which compares words: a heuristic screen, no substitute for a model")
+    for table in _slices(summary["slices"]):
+        out.print(table)
+    out.print(f"{summary['total']:,} samples: {summary['num_good']:,} good, {summary['num_bad']:,} bad, "
+              f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")
+    usage = summary["usage"]
+    if usage["prompts"] or usage["reused"]:
+        cost = "unknown (no price given)" if usage["cost"] is None else f"{usage['cost']:.4f}"
+        out.print(f"{usage['prompts']:,} prompts, {usage['reused']:,} reused; cost {cost}")
+    for gate in summary["gates"]:
+        found = "nothing scored" if gate["found"] is None else _number(gate["found"])
+        out.print(f"gate {gate['gate']}: {found}, wanted {_number(gate['wanted'])}: {'met' if gate['met'] else 'NOT MET'}")
+    if worst:
+        out.print("\nthe samples that did worst:")
+    for sample, scores in worst.items():
+        out.print(f"  {sample}")
+        for line in _missed(scores):
+            out.print(f"    {line}", soft_wrap=True)
+
+
+def _metrics(key: str, stats: Mapping[str, Mapping[str, Any]]) -> Table:
+    table = Table("metric", "average", "95 %", "min", "max", "scored", "skipped", "failed", title=key, title_justify="left")
+    for name, stat in stats.items():
+        interval = f"{_number(stat['ci_low'])}–{_number(stat['ci_high'])}" if stat["ci_low"] is not None else ""
+        figures = [_number(stat[f"score_{figure}"]) for figure in ("average", "min", "max")]
+        table.add_row(name, figures[0], interval, *figures[1:], str(stat["score_count"]),
+                      _coded(stat["n_skipped"], stat["skipped"]), _coded(stat["n_failed"], stat["failed"]))
+    return table
+
+
+def _slices(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+    """Per field group and column: average and count by metric and value."""
+    by_column: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_column[row["field_group"], row["slice"]].append(row)
+    for (_, column), mine in by_column.items():
+        values = list(dict.fromkeys(str(row["slice_value"]) for row in mine))
+        if len(values) > MOST_SLICES:
+            continue
+        table = Table("average (scored)", *values, title=f"by {column}", title_justify="left")
+        for metric in dict.fromkeys(row["metric"] for row in mine):
+            cells = {str(row["slice_value"]): f"{_number(row['score_average']) or '–'} ({row['score_count']})"
+                     for row in mine if row["metric"] == metric}
+            table.add_row(metric, *(cells.get(value, "") for value in values))
+        yield table
+
+
+def _missed(scores: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each score below its threshold, and one for each thing that was missing."""
+    for score in scores:
+        yield f"{score['metric']} {_number(score['score'])}: {score['reason'] or ''}"
+        details = json.loads(score["details"] or "{}")
+        for claim in details.get("claims", ()):
+            if claim.get("verdict") == 0 and claim.get("reason"):
+                yield f"  “{claim['text']}” – {claim['reason']}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _coded(count: int, codes: Mapping[str, int]) -> str:
+    return f"{count} ({', '.join(f'{code} {n}' for code, n in codes.items())})" if count else "0"

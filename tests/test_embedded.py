@@ -1,0 +1,114 @@
+"""The embedded judge: words held against words, the same prompts and metrics, no request."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rageval_spark
+from rageval_spark import EmbeddedJudge, Score, score
+from rageval_spark.judges.embedded import ANSWERS, answer
+from rageval_spark.judges.lexical import found, premise, support
+from rageval_spark.metrics import CATALOGUE
+from rageval_spark.prompts.claims import ListClaims, VerifyClaims
+from rageval_spark.prompts.kinds import KINDS
+from rageval_spark.prompts.refusal import DetectRefusal
+
+TOWER = "The tower in Lund was finished in 1894 and is 330 m tall."
+QUICKSTART = Path(rageval_spark.__file__).parent / "quickstart" / "samples.jsonl"
+
+
+def judged(metric: str, **sample: Any) -> Score:
+    return score(CATALOGUE[metric](), sample, EmbeddedJudge())
+
+
+def verdicts(claims: list[str], *contexts: str) -> list[tuple[int, str]]:
+    prompt = VerifyClaims(tuple(enumerate(claims, 1)), tuple(enumerate(contexts, 1)))
+    return [(one["verdict"], one["reason"]) for one in answer(prompt)["verdicts"]]
+
+
+def test_a_claim_is_supported_when_its_words_numbers_and_names_are_found() -> None:
+    assert verdicts(["The tower is 330 m tall.", "It is 331 m tall.", "The tower in Oslo is 330 m tall.", "Bees make honey."],
+                    TOWER) == [(1, ""), (0, "numbers not found: 331"), (0, "names not found: Oslo"),
+                               (0, "words not found: bee, make, honey")]
+
+
+def test_chinese_goes_by_pairs_of_characters() -> None:
+    assert verdicts(["退款需要7天。", "退款需要5天。", "员工可以带狗上班。"], "退款将在7天内完成，退款需要提供发票。") == [
+        (1, ""), (0, "未找到数字：5"), (0, "未找到词语：员工, 工可, 可以, 以带, 带狗, 狗上, 上班")]
+
+
+def test_claims_are_the_sentences_that_state_something() -> None:
+    text = "Sure! The tower is 330 m tall. Would you like more? I could not find its architect. It opened in 1894."
+    claims = answer(ListClaims("How tall?", text))["claims"]
+    assert [claim["text"] for claim in claims] == ["The tower is 330 m tall.", "It opened in 1894."]
+
+
+@pytest.mark.parametrize(("text", "refused"), [
+    ("I'm sorry, the documents do not mention the price.", 1), ("I do not know.", 1), ("There is no information on this.", 1),
+    ("I cannot answer that. Please contact support.", 1), ("抱歉，资料中没有提到价格。", 1), ("无法确定。", 1),
+    ("The price is 30 euros.", 0), ("The tower does not open on Mondays.", 0), ("价格是30元。", 0),
+    ("I could not find the price of the pass. A single ticket costs 3 euros.", 0),
+])  # fmt: skip
+def test_a_refusal_says_nothing_else(text: str, refused: int) -> None:
+    assert answer(DetectRefusal("What does it cost?", text))["refused"] == refused
+
+
+def test_support_falls_with_what_is_missing() -> None:
+    given = premise((TOWER,))
+    right, number, name, nothing = ([found(text, given)] for text in (
+        TOWER, "The tower in Lund was finished in 1895 and is 330 m tall.",
+        "The tower in Oslo was finished in 1894 and is 330 m tall.", "Bees make honey."))
+    assert 1 > support(right) > support(number) > support(nothing) > 0
+    assert support(right) > support(name) > support(nothing)
+    assert support(right) == pytest.approx(0.96597, abs=1e-5)  # 1 / (1 + e^(0.742 − 0.555 − 1.251 − 0.574 − 1.708))
+
+
+def test_faithfulness_keeps_the_support_of_the_whole_answer() -> None:
+    contexts = [TOWER]
+    long = " ".join(f"The tower has {number} floors." for number in range(40))
+    for answered, value in ((TOWER, 1.0), (f"{TOWER} It is made of gold.", 0.5), (long, 0.0)):
+        result = judged("faithfulness", question="How tall?", answer=answered, contexts=contexts)
+        assert result.value == value
+        assert 0 < result.details["support"] < 1
+        assert result.flags == ("HEURISTIC",)
+        assert (result.judge, result.usage.prompts) == ("embedded", 0)
+
+
+def test_what_needs_a_model_is_skipped() -> None:
+    result = judged("answer_relevancy", question="How tall?", answer="330 m.", contexts=[TOWER])
+    assert (result.status, result.code) == ("skipped", "JUDGE_UNSUPPORTED")
+    assert "generate_questions" in str(result.reason)
+    assert set(KINDS) - set(ANSWERS) == {"generate_questions"}
+
+
+def test_every_other_metric_is_scored() -> None:
+    sample = {"question": "How tall is the tower in Lund?", "answer": TOWER, "reference": TOWER,
+              "contexts": ["Bees make honey.", TOWER]}
+    assert {name: judged(name, **sample).value for name in CATALOGUE if name != "answer_relevancy"} == {
+        "faithfulness": 1.0, "context_relevancy": 0.5, "context_recall": 1.0, "context_precision": 0.5}
+
+
+def test_the_same_sample_gets_the_same_score() -> None:
+    sample = {"question": "How tall?", "answer": f"{TOWER} It is made of gold.", "contexts": [TOWER]}
+    assert judged("faithfulness", **sample) == judged("faithfulness", **sample)
+
+
+def test_the_quickstart_shows_what_its_labels_say() -> None:
+    """Of the answers that people would call unfaithful nearly all are found, of the faithful ones nearly none."""
+    rows = [json.loads(line) for line in QUICKSTART.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 60
+    assert {row["language"] for row in rows} == {"en", "zh"}
+    values = {row["id"]: judged("faithfulness", **{key: row[key] for key in ("question", "answer", "contexts")}) for row in rows}
+    unfaithful = [row["id"] for row in rows if row["faithful"] is False]
+    faithful = [row["id"] for row in rows if row["faithful"] is True]
+    assert sum((values[id].value or 0) < 1 for id in unfaithful) >= 0.9 * len(unfaithful)
+    assert sum(values[id].value == 1 for id in faithful) >= 0.9 * len(faithful)
+    for row in rows:
+        if row["label"].startswith("refused") and row["contexts"]:
+            assert values[row["id"]].code == "NO_CLAIMS"
+        if not row["contexts"]:
+            assert values[row["id"]].code == "NO_CONTEXT"
