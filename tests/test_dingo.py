@@ -33,7 +33,8 @@ def loaded(folder: Path, values: dict[str, Any]) -> Config:
 def test_names_thresholds_and_scale_stay_those_of_the_task(tmp_path: Path) -> None:
     config = loaded(tmp_path, task(
         {"name": "LLMRAGFaithfulness", "config": {**LLM, "threshold": 7}}, {"name": "LLMRAGContextRecall", "config": LLM},
-        {"name": "LLMRAGContextPrecision", "config": {**LLM, "model": "large", "parameters": {"temperature": 0.3, "top_p": 0.9}}}))
+        {"name": "LLMRAGContextPrecision", "config": {
+            **LLM, "model": "large", "parameters": {"temperature": 0.3, "top_p": 0.9}}}))
     [group] = planned(config).groups
     assert [(use.name, use.metric.name, use.threshold) for use in group.uses] == [
         ("LLMRAGFaithfulness", "faithfulness", 0.7), ("LLMRAGContextRecall", "context_recall", 0.5),
