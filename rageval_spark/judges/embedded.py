@@ -19,8 +19,8 @@ from rageval_spark.score import Score
 NAME = "embedded"
 SUPPORTED = 0.6
 """The share of a claim's content words that must be found for it to count as supported."""
-ANSWERS_ALL, ANSWERS_PART = 0.7, 0.4
-"""The shares of a question's content words in a context from which it is rated 2 and 1."""
+RATED_2_1: Mapping[str, tuple[float, float]] = {"en": (0.5, 0.3), "zh": (0.4, 0.2)}
+"""The shares of a question's content words in a context from which it is rated 2 and 1; pairs of characters recur less."""
 REFUSES = re.compile(
     r"\b(?:(?:i|we)(?:'m| am| are|'re)? (?:(?:really |very )?sorry|unable|not able|afraid)"
     r"|(?:i|we) (?:do not|don't|did not|didn't|cannot|can't|can not|could not|couldn't) (?:\w+ )?"
@@ -98,7 +98,7 @@ def _rate_contexts(prompt: RateContexts1 | RateContexts2) -> dict[str, Any]:
     for id, text in prompt.contexts:
         missing = [word for word in words if word not in premise((text,)).words]
         share = 1 - len(missing) / len(words) if words else 0.0
-        rating = 2 if share >= ANSWERS_ALL else 1 if share >= ANSWERS_PART else 0
+        rating = sum(share >= least for least in RATED_2_1[prompt_language(prompt.question)])
         ratings.append({"id": id, "reason": "" if rating else _said(prompt.question, {"words": missing}), "rating": rating})
     return {"ratings": ratings}
 

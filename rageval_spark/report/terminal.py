@@ -75,11 +75,11 @@ def _slices(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
 def _missed(scores: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A line for each score below its threshold, and one for each thing that was missing."""
     for score in scores:
-        yield f"{score['metric']} {_number(score['score'])}: {score['reason'] or ''}"
-        details = json.loads(score["details"] or "{}")
-        for claim in details.get("claims", ()):
-            if claim.get("verdict") == 0 and claim.get("reason"):
-                yield f"  “{claim['text']}” – {claim['reason']}"
+        wrong = [claim for claim in json.loads(score["details"] or "{}").get("claims", ()) if claim.get("verdict") == 0]
+        reason = (score["reason"] or "").partition("; not: " if wrong else "\0")[0]
+        yield f"{score['metric']} {_number(score['score'])}: {reason}"
+        for claim in wrong:
+            yield f"  “{claim['text']}” {claim.get('reason') or ''}".rstrip()
 
 
 def _number(value: float | None) -> str:

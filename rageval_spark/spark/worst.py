@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -12,14 +12,18 @@ from pyspark.sql import functions as F
 SHOWN = ("metric", "score", "reason", "details")
 
 
-def worst(scores: DataFrame, count: int) -> Mapping[str, list[Mapping[str, Any]]]:
-    """The `count` samples with the lowest average over their scores, each with its scores below their threshold (as
-    SHOWN, lowest first); samples that miss none are no part of it. Starts one job."""
-    ranked = scores.groupBy("sample_id").agg(
-        F.avg("score").alias("average"), F.count_if(~F.col("passed")).alias("missed")).where("missed > 0")
-    chosen = ranked.orderBy("average", "sample_id").limit(count)
-    rows = chosen.join(scores.where(~F.col("passed")), "sample_id").select("average", "sample_id", *SHOWN).collect()
+def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str, list[Mapping[str, Any]]]:
+    """The `count` samples that miss a threshold worst, each with its scores below their threshold (as SHOWN).
+
+    Those that miss the first of `metrics` come before those that miss only later ones, the lowest scores first.
+    Starts one job.
+    """
+    place = F.array_position(F.array(*map(F.lit, metrics)), F.col("metric")).alias("place")
+    missed = scores.where(~F.col("passed")).select("sample_id", place, *SHOWN)
+    ranked = missed.groupBy("sample_id").agg(F.min(F.struct("place", "score")).alias("rank"), F.avg("score").alias("average"))
+    chosen = ranked.orderBy("rank", "average", "sample_id").limit(count)
+    rows = chosen.join(missed, "sample_id").collect()
     found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (row["average"], row["sample_id"], row["score"])):
+    for row in sorted(rows, key=lambda row: (tuple(row["rank"]), row["average"], row["sample_id"], row["place"])):
         found[row["sample_id"]].append({name: row[name] for name in SHOWN})
     return found
