@@ -121,6 +121,25 @@ def score(
 
 
 @app.command()
+def doctor(
+    config: Annotated[Path, typer.Argument(help="A config file (YAML or JSON).", show_default=False)],
+    set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,
+) -> None:
+    """Look at all that a run of this config will meet: Java, Spark, judges, columns, and what the data holds.
+
+    Asks each judge and embedding model one prompt. Ends with 2 where something keeps a run from starting.
+    """
+    from rageval_spark.config import load
+    from rageval_spark.doctor import examined
+
+    wrong = False
+    for finding in examined(load(config, set or [])):
+        wrong |= finding.state == "wrong"
+        print(f"{finding.state:5}  {finding.what:10}  {finding.said}", flush=True)
+    raise typer.Exit(2 if wrong else 0)
+
+
+@app.command()
 def metrics(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
 ) -> None:

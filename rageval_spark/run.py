@@ -147,7 +147,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         settings.output.delete(".writable")
     except OSError as error:
         raise ConfigError(f"output {settings.output} cannot be written: {error}") from None
-    if not session.is_one_machine(spark) and (said := scoring.unreachable(spark, settings.output)):
+    if session.local_slots(spark) is None and (said := scoring.unreachable(spark, settings.output)):
         raise ConfigError(f"executors cannot use {settings.output}: {said}. Replies are kept there, so it must be a place "
                           f"that driver and executors share, such as s3://, hdfs:// or /Volumes")
     plan = _preflight(plan, settings.keys)

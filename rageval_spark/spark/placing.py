@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import os
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -15,6 +13,7 @@ from pyspark.sql import functions as F
 from rageval_spark.errors import InputError
 from rageval_spark.spark.read import first_line
 from rageval_spark.spark.samples import BY_CONTENT, BY_REFERENCE, CELLS, FINE
+from rageval_spark.spark.session import local_slots
 
 ROWS_PER_TASK = 10
 """A run with fewer rows than this per slot takes fewer tasks: starting a worker costs more than it saves."""
@@ -24,10 +23,7 @@ HEAVY = 0.25
 
 def slots(spark: SparkSession) -> int:
     """How many tasks can run at once, found without a context. Starts one job, none for a local master."""
-    local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", spark.conf.get("spark.master", "") or "")
-    if local:
-        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
-    return max(1, spark.range(0, 10_000).select(F.spark_partition_id().alias("at")).distinct().count())
+    return local_slots(spark) or max(1, spark.range(0, 10_000).select(F.spark_partition_id().alias("at")).distinct().count())
 
 
 def task_count(rows: int, slots: int, max_concurrency: int) -> int:

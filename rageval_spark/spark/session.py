@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -31,7 +32,7 @@ OWN_SETTINGS = {
 
 
 def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
-    """The active session as it is, or a new one; the one that spark-submit prepared under its settings.
+    """The active session as it is, or a new one; the one that spark-submit or SPARK_REMOTE says under its settings.
 
     Raises ConfigError where a new one is needed and there is no Java.
     """
@@ -42,7 +43,7 @@ def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if conf.get("spark.speculation", "false") == "true":
         raise ConfigError("spark.speculation: true would run tasks twice and pay for their prompts twice; leave it false")
-    submitted = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
+    submitted = any(name in os.environ for name in ("SPARK_ENV_LOADED", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"))
     builder = SparkSession.builder.appName("rageval")
     if not submitted:
         find_java()
@@ -54,9 +55,17 @@ def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
-def is_one_machine(spark: SparkSession) -> bool:
-    """Whether driver and executors are one process, and so see the same files."""
-    return (spark.conf.get("spark.master", "") or "").split("[")[0] == "local"
+def local_slots(spark: SparkSession) -> int | None:
+    """How many tasks run at once where driver and executors are one process, and so see the same files.
+
+    None where they are not, or where it cannot be told: a server of Spark Connect may be on any machine.
+    """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return None
+    local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", spark.conf.get("spark.master", "") or "")
+    if local is None:
+        return None
+    return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
 
 
 def find_java() -> None:

@@ -1,0 +1,113 @@
+"""What a run will meet, looked at before it: Java, Spark, judges, columns, and what the data holds for each metric."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rageval_spark.config import Config, planned
+from rageval_spark.engine.plan import FieldGroup, Plan
+from rageval_spark.errors import InputError, RagevalError
+from rageval_spark.judges.embedded import unsupported
+from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
+from rageval_spark.judges.settings import EmbeddedJudge, HttpJudge
+from rageval_spark.spark import session
+from rageval_spark.spark.profile import profile
+from rageval_spark.spark.read import Source, read, resolved, unfed
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. "wrong" keeps a run from starting; "mind" is worth knowing."""
+
+    what: str
+    state: Literal["fine", "mind", "wrong"]
+    said: str
+
+
+def examined(config: Config) -> Iterator[Finding]:
+    """Findings, as they are made. Asks each judge and embedding model one prompt; scores nothing."""
+    try:
+        plan = planned(config)
+    except RagevalError as error:
+        yield Finding("config", "wrong", str(error))
+        return
+    yield from _judges(plan, config)
+    if config.input is None:
+        yield Finding("input", "wrong", "the config names no input; add input: {path: …} or {table: …}")
+        return
+    try:
+        spark = session.own_session(config.spark.master, config.spark.conf)
+    except RagevalError as error:
+        yield Finding("Java", "wrong", str(error))
+        return
+    home = os.environ.get("JAVA_HOME")
+    yield Finding("Java", "fine", f"version {session.java_version(home)}, {home or 'on the PATH'}")
+    slots = session.local_slots(spark)
+    where = f"{slots} tasks at once, driver memory {spark.conf.get('spark.driver.memory', '1g')}" if slots else "a cluster"
+    yield Finding("Spark", "fine", f"version {spark.version}, {where}")
+    try:
+        source = Source(**config.input.model_dump())
+        frame = read(spark, source)
+        yield Finding("columns", "fine", ", ".join(f"{name} {kind}" for name, kind in frame.dtypes))
+        for group in resolved(plan.groups, frame, source):
+            yield from _fed(group)
+            yield from _held(group, profile(frame, group.fields))
+        for name in config.slices:
+            if name not in frame.columns:
+                raise InputError(f"no column {name!r} to slice by; the columns are {', '.join(frame.columns)}")
+    except RagevalError as error:
+        yield Finding("input", "wrong", str(error))
+
+
+def _judges(plan: Plan, config: Config) -> Iterator[Finding]:
+    for endpoint in plan.endpoints():
+        what = "judge" if isinstance(endpoint, HttpJudge) else "embeddings"
+        try:
+            key = key_of(endpoint, config.environment)
+            transport = check_judge(endpoint, key) if isinstance(endpoint, HttpJudge) else check_embeddings(endpoint, key)
+        except RagevalError as error:
+            yield Finding(what, "wrong", str(error))
+            continue
+        said = f"{endpoint.model} at {endpoint.base_url} answers"
+        said += f", reply format {transport.reply_format}" if isinstance(endpoint, HttpJudge) else ""
+        yield Finding(what, "fine", said + ("" if endpoint.api_key_env else "; no key is sent"))
+    if any(isinstance(use.judge, EmbeddedJudge) for group in plan.groups for use in group.uses):
+        yield Finding("judge", "mind", "the embedded judge compares words: a heuristic screen, no substitute for a model")
+
+
+def _fed(group: FieldGroup) -> Iterator[Finding]:
+    """Which of the sample fields come from which column, and which metrics can be scored from them."""
+    mapping = ", ".join(f"{name} ← {column}" for name, column in group.fields.items())
+    yield Finding("fields", "fine", mapping)
+    for sentence in unfed([group]):
+        yield Finding("metric", "mind", f"{sentence}: skipped for every sample")
+    for use in group.uses:
+        if isinstance(use.judge, EmbeddedJudge) and (needs := unsupported(use.metric)):
+            yield Finding("metric", "mind", f"{use.name}: the embedded judge has no model to answer {', '.join(needs)}")
+
+
+def _held(group: FieldGroup, counts: Mapping[str, int]) -> Iterator[Finding]:
+    rows = counts["rows"]
+    yield Finding("rows", "fine" if rows else "wrong", f"{rows:,}")
+    for what, count in counts.items():
+        if count and what != "rows":
+            usual = what in ("in Chinese", "unanswerable")
+            yield Finding("data", "fine" if usual else "mind", f"{count:,} of {rows:,} rows {MEANING.get(what, what)}")
+    for use in group.uses:
+        hurt = max((counts.get(f"without {name}", 0) for name in use.metric.reads), default=0)
+        yield Finding("metric", "fine" if hurt < rows or not rows else "mind",
+                      f"{use.name}: at least {rows - hurt:,} rows have all that it reads")
+
+
+MEANING: Mapping[str, str] = {
+    "malformed": "cannot be read: code INVALID_INPUT", "same id": "have the id of another row",
+    "same content": "repeat another row: judged once", "in Chinese": "ask in Chinese",
+    "unanswerable": "should be refused",
+    "without retrieved_contexts": "have no context: mostly code NO_CONTEXT",
+    "without response": "have no response: code NO_ANSWER",
+    "without reference": "have no reference: code NO_REFERENCE", "without user_input": "have no question",
+}
+"""What a count of the profile says of its rows."""
