@@ -52,7 +52,7 @@ class Progress:
             while not self._over.wait(1.0):
                 if time.monotonic() - shown >= LINE_EVERY_S:
                     shown = time.monotonic()
-                    self._console.print(self.line(beats.read(self._folder)))
+                    self._console.print(self.line(beats.read(self._folder)), soft_wrap=True)
 
     def line(self, told: Sequence[Mapping[str, Any]]) -> str:
         """The line for these beats: done of planned, prompts a second, in flight, reused, failed, time left."""
