@@ -41,8 +41,9 @@ def run(commands: str, folder: Path, **environment: str) -> str:
     """What the commands print in a folder that looks like a clone; their last line must name a finished run there."""
     for name in ("Makefile", "pyproject.toml", "conf", ".venv"):
         (folder / name).symlink_to(ROOT / name)
+    commands = commands.replace("make ", "make -o .venv/installed ")  # `make test` has seen to that, and in the real clone
     if not (ROOT / ".venv" / "installed").exists():  # another environment: what it installed stands for `make install`
-        commands = commands.replace("make quickstart", f"{sys.executable} -m rageval_spark.cli quickstart")
+        commands = commands.replace("make -o .venv/installed quickstart", f"{sys.executable} -m rageval_spark.cli quickstart")
         commands = commands.replace(".venv/bin/rageval", f"{sys.executable} -m rageval_spark.cli")
     done = subprocess.run(["bash", "-euc", commands], cwd=folder, env={**os.environ, **environment}, capture_output=True,
                           text=True)
