@@ -13,14 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse
 from rageval_spark.errors import InputError
 from rageval_spark.metrics.faithfulness import Faithfulness
 from rageval_spark.spark.placing import count_by_bucket, packed, partition_keys, placed, spark_hash, task_count
 from rageval_spark.spark.read import Source, read, resolved
 from rageval_spark.spark.samples import normalised
+from rageval_spark.spark.score import drop_good
 from rageval_spark.spark.stats import interval, stats, t_quantile
 from rageval_spark.spark.tables import SCORES
+from rageval_spark.spark.worst import worst
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -131,6 +134,26 @@ def test_statistics_are_those_of_the_rows_and_of_their_parts(spark: SparkSession
     assert sum(part["count"] * part["average"] for part in parts) == pytest.approx(whole["count"] * whole["average"])
     low, high = scipy_stats.t.interval(0.95, len(values) - 1, loc=statistics.fmean(values), scale=scipy_stats.sem(values))
     assert (whole["ci_low"], whole["ci_high"]) == pytest.approx((low, high))
+
+
+def test_the_worst_samples_and_the_rows_that_are_not_good(spark: SparkSession, tmp_path: Path) -> None:
+    scores: list[tuple[str, str, float | None]] = [
+        ("a", "faithfulness", 1.0), ("a", "context_recall", 0.0), ("b", "faithfulness", 0.4), ("b", "context_recall", 0.2),
+        ("c", "faithfulness", 0.1), ("c", "context_recall", 1.0), ("d", "faithfulness", None), ("e", "faithfulness", 0.9)]
+    empty = dict.fromkeys(spark.createDataFrame([], SCORES).columns)
+    rows = [{**empty, "sample_id": sample, "metric": metric, "score": score, "passed": None if score is None else score >= 0.5}
+            for sample, metric, score in scores]
+    folder = Folder(str(tmp_path))
+    spark.createDataFrame(rows, SCORES).write.parquet(folder.for_spark("scores"))
+    found = worst(spark.read.parquet(folder.for_spark("scores")), ["faithfulness", "context_recall"], 3)
+    assert {sample: [(one["metric"], one["score"]) for one in missed] for sample, missed in found.items()} == {
+        "c": [("faithfulness", 0.1)], "b": [("faithfulness", 0.4), ("context_recall", 0.2)], "a": [("context_recall", 0.0)]}
+    assert list(found) == ["c", "b", "a"]
+    drop_good(spark, folder)
+    left = spark.read.parquet(folder.for_spark("scores")).select("sample_id", "metric").collect()
+    assert sorted(map(tuple, left)) == [("a", "context_recall"), ("b", "context_recall"), ("b", "faithfulness"),
+                                        ("c", "faithfulness"), ("d", "faithfulness")]
+    assert not folder.exists("scores.kept")
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 5, 7, 11, 30, 200, 5000])
