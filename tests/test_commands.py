@@ -47,9 +47,14 @@ def test_a_failed_score_is_printed_with_its_code(judge: JudgeServer) -> None:
     assert "I would rather not." in found["reason"]
 
 
+def test_without_a_judge_over_http_words_are_compared() -> None:
+    found = json.loads(rageval("score", "--metric", "faithfulness", "--sample", json.dumps(SAMPLE)).stdout)
+    assert (found["score"], found["judge"], found["flags"]) == (0.5, "embedded", ["HEURISTIC"])
+
+
 @pytest.mark.parametrize(("arguments", "says"), [
     (["score", "--metric", "faithfullness", "--sample", "{}"], ["faithfullness", "did you mean faithfulness"]),
-    (["score", "--metric", "faithfulness", "--sample", "{}"], ["--base-url", "--model"]),
+    (["score", "--metric", "faithfulness", "--sample", "{}", "--model", "m"], ["--base-url", "--model", "embedded"]),
     (["score", "--metric", "faithfulness", "--sample", "{oops"], ["--sample is not JSON"]),
     (["score", "--metric", "faithfulness", "--sample", "[1]"], ["--sample takes a JSON object"]),
     (["score", "--metric", "answer_relevancy", "--sample", "{}", "--params", '{"strictness": 0}'], ["strictness"]),
