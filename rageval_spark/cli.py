@@ -91,7 +91,7 @@ def score(
     """
     from rageval_spark.config import metric_of
     from rageval_spark.engine.single import score as score_one
-    from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
+    from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Judge
 
     parameters = _object(params, "--params")
     if sample.startswith("@"):
@@ -101,21 +101,18 @@ def score(
             raise ConfigError(f"--sample: {error}") from None
     values = _object(sample, "--sample")
     asked = metric_of(metric, parameters)
-    if not asked.asks:
-        print(json.dumps(score_one(asked, values).to_dict(), ensure_ascii=False))
-        return
-    if not base_url and not model:
-        print(json.dumps(score_one(asked, values, EmbeddedJudge()).to_dict(), ensure_ascii=False))
-        return
-    if not base_url or not model:
-        raise ConfigError("a judge over HTTP needs --base-url and --model; without both, the embedded judge is asked")
-    endpoint = {"base_url": base_url, "api_key_env": api_key_env}
-    try:
-        judge = HttpJudge.model_validate({"model": model, **endpoint})
-        embeddings = HttpEmbeddings.model_validate({"model": embedding_model or model, **endpoint})
-    except ValidationError as error:
-        raise ConfigError("; ".join(f"--{'-'.join(map(str, one['loc'])).replace('_', '-')}: {one['msg']}"
-                                    for one in error.errors())) from None
+    judge: Judge = EmbeddedJudge()
+    embeddings = None
+    if asked.asks and (base_url or model):
+        if not base_url or not model:
+            raise ConfigError("a judge over HTTP needs --base-url and --model; without both, the embedded judge is asked")
+        endpoint = {"base_url": base_url, "api_key_env": api_key_env}
+        try:
+            judge = HttpJudge.model_validate({"model": model, **endpoint})
+            embeddings = HttpEmbeddings.model_validate({"model": embedding_model or model, **endpoint})
+        except ValidationError as error:
+            raise ConfigError("; ".join(f"--{'-'.join(map(str, one['loc'])).replace('_', '-')}: {one['msg']}"
+                                        for one in error.errors())) from None
     found = score_one(asked, values, judge, embeddings)
     print(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False))
 

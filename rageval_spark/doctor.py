@@ -9,13 +9,13 @@ from typing import Literal
 
 from rageval_spark.config import Config, planned
 from rageval_spark.engine.plan import FieldGroup, Plan
-from rageval_spark.errors import InputError, RagevalError
-from rageval_spark.judges.embedded import unsupported
+from rageval_spark.errors import RagevalError
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import EmbeddedJudge, HttpJudge
 from rageval_spark.spark import session
 from rageval_spark.spark.profile import profile
 from rageval_spark.spark.read import Source, read, resolved, unfed
+from rageval_spark.spark.samples import check_slices
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,10 @@ def examined(config: Config) -> Iterator[Finding]:
         yield Finding("config", "wrong", str(error))
         return
     yield from _judges(plan, config)
-    if config.input is None:
-        yield Finding("input", "wrong", "the config names no input; add input: {path: …} or {table: …}")
+    try:
+        source = Source(**config.required_input().model_dump())
+    except RagevalError as error:
+        yield Finding("input", "wrong", str(error))
         return
     try:
         spark = session.own_session(config.spark.master, config.spark.conf)
@@ -49,15 +51,12 @@ def examined(config: Config) -> Iterator[Finding]:
     where = f"{slots} tasks at once, driver memory {spark.conf.get('spark.driver.memory', '1g')}" if slots else "a cluster"
     yield Finding("Spark", "fine", f"version {spark.version}, {where}")
     try:
-        source = Source(**config.input.model_dump())
         frame = read(spark, source)
         yield Finding("columns", "fine", ", ".join(f"{name} {kind}" for name, kind in frame.dtypes))
         for group in resolved(plan.groups, frame, source):
             yield from _fed(group)
             yield from _held(group, profile(frame, group.fields))
-        for name in config.slices:
-            if name not in frame.columns:
-                raise InputError(f"no column {name!r} to slice by; the columns are {', '.join(frame.columns)}")
+        check_slices(frame, config.slices)
     except RagevalError as error:
         yield Finding("input", "wrong", str(error))
 
@@ -85,8 +84,8 @@ def _fed(group: FieldGroup) -> Iterator[Finding]:
     for sentence in unfed([group]):
         yield Finding("metric", "mind", f"{sentence}: skipped for every sample")
     for use in group.uses:
-        if isinstance(use.judge, EmbeddedJudge) and (needs := unsupported(use.metric)):
-            yield Finding("metric", "mind", f"{use.name}: the embedded judge has no model to answer {', '.join(needs)}")
+        if use.unsupported:
+            yield Finding("metric", "mind", f"{use.name}: {use.unsupported}")
 
 
 def _held(group: FieldGroup, counts: Mapping[str, int]) -> Iterator[Finding]:

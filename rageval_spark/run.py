@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 from rageval_spark.config import Config, field_group, metric_of, planned, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.plan import FieldGroup, Plan
+from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.task import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, RagevalError, ScoringFailed
-from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
-from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge, Reuse
+from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge, Judge, Reuse
 from rageval_spark.judges.wire import Transport
 from rageval_spark.metric import Metric
 from rageval_spark.report.manifest import Manifest
@@ -91,9 +90,7 @@ def run(config: Config, *, run_id: str | None = None, on_session: Callable[[], N
     """
     run_id = _named(run_id)
     plan = planned(config)
-    if config.input is None:
-        raise ConfigError("the config names no input; add input: {path: …} or {table: …}")
-    source = Source(**config.input.model_dump())
+    source = Source(**config.required_input().model_dump())
     keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint, config.environment) for endpoint in plan.endpoints()}
     _exists(source)
     spark = session.own_session(config.spark.master, config.spark.conf)
@@ -131,7 +128,9 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     run_id = settings.run_id
     folder = settings.output / "runs" / run_id
     groups = resolved(plan.groups, frame, source)
-    for sentence in [*unfed(groups), *_unsupported(groups)]:
+    unsupported = (f"{use.name}: {use.unsupported} (JUDGE_UNSUPPORTED)" for group in groups for use in group.uses
+                   if use.unsupported)
+    for sentence in (*unfed(groups), *unsupported):
         log.warning("skipped for every sample: %s", sentence)
     plan = Plan(groups)
     keys = [group.key for group in groups]
@@ -163,13 +162,6 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         manifest.end("interrupted" if isinstance(error, Interrupted) else "failed", reason=str(error))
         raise
     return _summarise(spark, plan, settings, folder, run_id, manifest)
-
-
-def _unsupported(groups: Sequence[FieldGroup]) -> Iterator[str]:
-    """A sentence for each metric that the embedded judge cannot be asked."""
-    for use in (use for group in groups for use in group.uses if isinstance(use.judge, EmbeddedJudge)):
-        if needs := unsupported(use.metric):
-            yield f"{use.name}: the embedded judge has no model to answer {', '.join(needs)} (JUDGE_UNSUPPORTED)"
 
 
 def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,22 +48,20 @@ class Task:
         _only(executor, "executor", ("max_workers", "batch_size", "result_save", "start_index", "end_index"))
         if executor.get("start_index") or (executor.get("end_index") or -1) > 0:
             raise ConfigError("executor.start_index and end_index are not supported: the whole dataset is evaluated")
-        groups = [dict(self._group(place, group, executor)) for place, group in enumerate(task["evaluator"])]
-        judge = next((use.pop("judge") for group in groups for use in _uses(group) if "judge" in use), None)
+        groups = [self._group(f"evaluator.{place}", group, executor) for place, group in enumerate(task["evaluator"])]
         return {
             "name": str(task.get("task_name") or "dingo"), "input": _input(task), "scale": 10,
             "output": {"path": str(task.get("output_path") or "out"),
                        "good": (executor.get("result_save") or {}).get("good") is not False},
-            "judge": judge, "embeddings": self.embeddings, "evaluate": groups,
+            "embeddings": self.embeddings, "evaluate": groups,
         }
 
-    def _group(self, place: int, group: Any, executor: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        where = f"evaluator.{place}"
+    def _group(self, where: str, group: Any, executor: Mapping[str, Any]) -> dict[str, Any]:
         _only(group, where, ("fields", "evals"))
         if not group.get("evals"):
             raise ConfigError(f"{where}.evals is empty; the supported ones are {', '.join(METRICS)}")
-        yield "fields", dict(group.get("fields") or {})
-        yield "metrics", [self._use(f"{where}.evals.{number}", one, executor) for number, one in enumerate(group["evals"])]
+        uses = [self._use(f"{where}.evals.{number}", one, executor) for number, one in enumerate(group["evals"])]
+        return {"fields": dict(group.get("fields") or {}), "metrics": uses}
 
     def _use(self, where: str, one: Any, executor: Mapping[str, Any]) -> dict[str, Any]:
         _only(one, where, ("name", "config"))
@@ -100,11 +98,6 @@ class Task:
         if self.embeddings not in (None, found):
             raise ConfigError(f"{where}: two different embedding models in one task are not supported")
         self.embeddings = found
-
-
-def _uses(group: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for entry in group["metrics"]:
-        yield from entry.values()
 
 
 def _input(task: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PrivateAttr, Tag, model_validator
 
+from rageval_spark.errors import ConfigError
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Settings, public
 
 MetricEntry = str | Mapping[str, Any]
@@ -88,6 +89,12 @@ class Config(Settings):
         """This config with keys by name, which are in no dump, repr or file."""
         self._keys = keys
         return self
+
+    def required_input(self) -> Input:
+        """The input. Raises ConfigError where the config names none."""
+        if self.input is None:
+            raise ConfigError("the config names no input; add input: {path: …} or {table: …}")
+        return self.input
 
     def public(self) -> dict[str, Any]:
         """The config as it may be written down."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval_spark.errors import SampleFault
+from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge
 from rageval_spark.judges.wire import Transport
@@ -36,6 +37,11 @@ class MetricUse:
             return None
         quality = "QUALITY_GOOD" if passed else "QUALITY_BAD"
         return f"{quality}.{self.name.upper()}_{'PASS' if passed else 'FAIL'}"
+
+    @property
+    def unsupported(self) -> str | None:
+        """Why every sample is skipped: the metric asks what the embedded judge cannot answer. None where none is."""
+        return unsupported(self.metric) if isinstance(self.judge, EmbeddedJudge) else None
 
     def endpoint(self, kind: str) -> HttpJudge | HttpEmbeddings | None:
         """Who is asked prompts of a kind over HTTP."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rageval_spark.judges.lexical import LEAST_WORDS, Found, Premise, found, premise, support, wording
+from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.metric import Metric, Reply, play
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
@@ -16,7 +17,6 @@ from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
-NAME = "embedded"
 SUPPORTED = 0.6
 """The share of a claim's content words that must be found for it to count as supported."""
 RATED_2_1: Mapping[str, tuple[float, float]] = {"en": (0.5, 0.3), "zh": (0.4, 0.2)}
@@ -45,23 +45,28 @@ REASONS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def unsupported(metric: Metric) -> list[str]:
-    """The kinds of prompt that a metric asks and that need a model."""
-    return [kind for kind in metric.asks if kind not in ANSWERS]
+def unsupported(metric: Metric) -> str | None:
+    """Why this judge cannot be asked for a metric: it asks kinds of prompt that need a model. None where it can."""
+    needs = [kind for kind in metric.asks if kind not in ANSWERS]
+    return f"the embedded judge has no model to answer {', '.join(needs)}" if needs else None
 
 
 def score(metric: Metric, sample: Sample) -> Score:
     """Play a metric over a sample without any request; skipped (JUDGE_UNSUPPORTED) where it asks what needs a model."""
-    if needs := unsupported(metric):
-        return Score.skipped("JUDGE_UNSUPPORTED", f"the embedded judge has no model to answer {', '.join(needs)}")
+    if why := unsupported(metric):
+        return Score.skipped("JUDGE_UNSUPPORTED", why)
     game = play(metric, sample, token_limit=None)
     try:
         prompts = next(game)
         while True:
-            prompts = game.send([Reply(prompt.value(answer(prompt)), judge=NAME, flags=("HEURISTIC",)) for prompt in prompts])
+            prompts = game.send([_reply(prompt) for prompt in prompts])
     except StopIteration as end:
         scored: Score = end.value
         return scored
+
+
+def _reply(prompt: Prompt) -> Reply:
+    return Reply(prompt.value(answer(prompt)), judge=EmbeddedJudge.model, flags=("HEURISTIC",))
 
 
 def answer(prompt: Prompt) -> dict[str, Any]:
@@ -96,7 +101,8 @@ def _rate_contexts(prompt: RateContexts1 | RateContexts2) -> dict[str, Any]:
     words = asked.content or list(asked.words)
     ratings = []
     for id, text in prompt.contexts:
-        missing = [word for word in words if word not in premise((text,)).words]
+        given = premise((text,)).words
+        missing = [word for word in words if word not in given]
         share = 1 - len(missing) / len(words) if words else 0.0
         rating = sum(share >= least for least in RATED_2_1[prompt_language(prompt.question)])
         ratings.append({"id": id, "reason": "" if rating else _said(prompt.question, {"words": missing}), "rating": rating})

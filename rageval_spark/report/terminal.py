@@ -11,6 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from rageval_spark.judges.settings import EmbeddedJudge
+
 MOST_SLICES = 12
 """Values of slices up to which they are shown; more are in the stats."""
 WIDE = 160
@@ -24,7 +26,8 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
     out = console()
     for key, group in summary["metrics_score"].items():
         out.print(_metrics(key, group["stats"]))
-    if any(stat["judge"] == "embedded" for group in summary["metrics_score"].values() for stat in group["stats"].values()):
+    judges = {stat["judge"] for group in summary["metrics_score"].values() for stat in group["stats"].values()}
+    if EmbeddedJudge.model in judges:
         out.print("judged by the embedded judge, which compares words: a heuristic screen, no substitute for a model")
     for table in _slices(summary["slices"]):
         out.print(table)

@@ -9,9 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from rageval_spark.prompts.language import HAN
 from rageval_spark.spark.read import CORRUPT, column
-
-HAN = "[\\u3400-\\u9fff]"
 
 
 def profile(frame: DataFrame, fields: Mapping[str, str]) -> Mapping[str, int]:
@@ -28,7 +27,7 @@ def profile(frame: DataFrame, fields: Mapping[str, str]) -> Mapping[str, int]:
     content = F.to_json(F.struct(*[column(source).alias(name) for name, source in fields.items() if name != "sample_id"]))
     counts.append((F.count(content) - F.count_distinct(F.xxhash64(content))).alias("same content"))
     if isinstance(kinds.get("user_input"), T.StringType):
-        counts.append(F.count_if(column(fields["user_input"]).rlike(HAN)).alias("in Chinese"))
+        counts.append(F.count_if(column(fields["user_input"]).rlike(HAN.pattern)).alias("in Chinese"))
     if "should_refuse" in fields:
         counts.append(F.count_if(F.lower(column(fields["should_refuse"]).cast("string")).isin("true", "1")).alias("unanswerable"))
     [row] = frame.agg(*counts).collect()

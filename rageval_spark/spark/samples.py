@@ -26,9 +26,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
 
     Raises InputError for a slice that is no column.
     """
-    for name in slices:
-        if name not in frame.columns:
-            raise InputError(f"no column {name!r} to slice by; the columns are {', '.join(frame.columns)}")
+    check_slices(frame, slices)
     names = list(dict.fromkeys(name for group in groups for name in group.fields.values()))
     first = groups[0].fields
     corrupt = column(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
@@ -51,6 +49,13 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
         .alias("fault"),
     )
     return shaped.withColumn("sample_id", _sample_id("sample_id" in first)).drop("given_id", "content_id")
+
+
+def check_slices(frame: DataFrame, slices: Sequence[str]) -> None:
+    """Raises InputError for a slice that is no column."""
+    for name in slices:
+        if name not in frame.columns:
+            raise InputError(f"no column {name!r} to slice by; the columns are {', '.join(frame.columns)}")
 
 
 def _sample_id(given: bool) -> Column:

@@ -227,7 +227,7 @@ def test_a_run_that_starts_again_in_the_same_folder_gets_over_the_old_beats(tmp_
     assert job.shares == [5, 5]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(12))
 def test_whoever_comes_and_goes_the_limit_is_kept_and_in_the_end_used(tmp_path: Path, seed: int) -> None:
     luck = random.Random(seed)
     planned = luck.randint(1, 5)

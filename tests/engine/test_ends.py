@@ -57,7 +57,7 @@ def test_a_stop_ends_it_soon_with_every_reply_kept(tmp_path: Path, limit: int) -
         beats.ask_to_stop(work.beats)
         with pytest.raises(Interrupted):
             task.result()
-        assert ended[0] - stopped < 60  # about two on a machine that does not stall
+        assert ended[0] - stopped < 10  # two on a machine that is not this busy
         asked = len(judge.requests)
         assert stored(tmp_path) == judge.stats.statuses[200] == asked
         time.sleep(0.5)
