@@ -22,6 +22,17 @@ test: install
 	$(BIN)/mypy
 	$(BIN)/python -m pytest $(TESTS)
 
+# The tests on Spark under another version of it, in an environment of its own: make test-spark-3.5
+test-spark-%: .venv-spark-%/installed
+	.venv-spark-$*/bin/python -m pytest tests/spark
+
+.venv-spark-%/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-spark-$*
+	.venv-spark-$*/bin/pip install --quiet --editable '.[dev$(JAVA)]' 'pyspark==$*.*'
+	touch $@
+
+.PRECIOUS: .venv-spark-%/installed
+
 docs: install
 	$(BIN)/python -m tests.test_docs
 
@@ -29,4 +40,4 @@ bench: install
 	$(BIN)/python -m benchmarks.throughput
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-spark-*
