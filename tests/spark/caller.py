@@ -14,7 +14,8 @@ from rageval_spark import HttpJudge, evaluate
 def session(kind: str) -> SparkSession:
     builder: Any = SparkSession.builder
     builder = builder.remote("local[2]") if kind == "connect" else builder.master(kind)
-    made: SparkSession = builder.config("spark.sql.session.timeZone", "Asia/Tokyo").config("spark.ui.enabled", "false").getOrCreate()
+    builder = builder.config("spark.sql.session.timeZone", "Asia/Tokyo").config("spark.ui.enabled", "false")
+    made: SparkSession = builder.getOrCreate()
     return made
 
 
@@ -26,11 +27,11 @@ def main(kind: str, url: str, output: str) -> None:
     frame = spark.createDataFrame(rows, "id string, question string, answer string, contexts array<string>")
     run = evaluate(frame, ["faithfulness", "context_relevancy"], judge=HttpJudge(model="judge", base_url=url, max_concurrency=4),
                    output=output)
-    print(json.dumps({
+    json.dump({
         "connect": type(spark).__module__.startswith("pyspark.sql.connect"), "unchanged": settings(spark) == before,
         "usable": frame.count(), "scores": [[row.sample_id, row.metric, row.score] for row in run.scores.collect()],
         "stats": {row.metric: row.average for row in run.stats.collect()}, "worst": len(run.worst()),
-    }))
+    }, sys.stdout)
 
 
 def settings(spark: SparkSession) -> list[str | None]:
