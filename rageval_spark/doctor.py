@@ -46,7 +46,8 @@ def examined(config: Config) -> Iterator[Finding]:
         yield Finding("Java", "wrong", str(error))
         return
     home = os.environ.get("JAVA_HOME")
-    yield Finding("Java", "fine", f"version {session.java_version(home)}, {home or 'on the PATH'}")
+    if version := session.java_version(home):  # a server of Spark Connect has its own
+        yield Finding("Java", "fine", f"version {version}, {home or 'on the PATH'}")
     slots = session.local_slots(spark)
     where = f"{slots} tasks at once, driver memory {spark.conf.get('spark.driver.memory', '1g')}" if slots else "a cluster"
     yield Finding("Spark", "fine", f"version {spark.version}, {where}")

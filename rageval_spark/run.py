@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -20,7 +21,7 @@ from rageval_spark.engine.task import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, RagevalError, ScoringFailed
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
-from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge, Judge, Reuse
+from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge, Judge
 from rageval_spark.judges.wire import Transport
 from rageval_spark.metric import Metric
 from rageval_spark.report.manifest import Manifest
@@ -127,6 +128,8 @@ class _Settings:
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
     run_id = settings.run_id
     folder = settings.output / "runs" / run_id
+    if spark.conf.get("spark.speculation", "false") == "true":
+        log.warning("spark.speculation is on in this session: a task that is run twice pays twice for what it asks")
     groups = resolved(plan.groups, frame, source)
     unsupported = (f"{use.name}: {use.unsupported} (JUDGE_UNSUPPORTED)" for group in groups for use in group.uses
                    if use.unsupported)
@@ -178,10 +181,10 @@ def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
 
 
 def _work(plan: Plan, output: Folder, folder: Folder, run_id: str) -> Work:
-    reuse = next((judge.reuse for judge in plan.judges()), True)
-    days = reuse.max_age_days if isinstance(reuse, Reuse) else None
-    return Work(plan, run_id, output / "replies", folder / "beats", reuse=reuse is not False,
-                max_age_s=days * 86_400 if days else None)
+    oldest: dict[str, float] = {}
+    for judge in plan.judges():
+        oldest[judge.model] = max(judge.reuse_since(time.time()), oldest.get(judge.model, 0.0))
+    return Work(plan, run_id, output / "replies", folder / "beats", oldest=oldest)
 
 
 def _buckets(replies: Folder, rows: int) -> int:
@@ -215,16 +218,30 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     rows = stats(scores, plan.groups, settings.slices, run_id)
     spark.createDataFrame(rows, STATS).coalesce(1).write.mode("overwrite").parquet(folder.for_spark("stats"))
     told = beats.read(folder / "beats")
+    served = _served(told)
     usage = used(told, plan)
     gates = gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale)
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
                          scale=settings.scale, gates=gates,
-                         served_models=sorted({model for beat in told for model in beat.get("served", ())}))
+                         served_models=sorted(set().union(*served.values())))
     if not settings.keep_good:
         scoring.drop_good(spark, folder)
     folder.write_json("summary.json", summary)
     manifest.end("complete", usage=usage, counts={name: summary[name] for name in summary if name.startswith("num_")})
     return Run(folder, spark, summary)
+
+
+def _served(told: Sequence[Mapping[str, Any]]) -> Mapping[str, set[str]]:
+    """The models that replied, by the model that was asked for. Warns where one was answered by several."""
+    served: dict[str, set[str]] = {}
+    for beat in told:
+        for model, names in beat.get("served", {}).items():
+            served.setdefault(model, set()).update(names)
+    for model, found in served.items():
+        if len(found) > 1:
+            log.warning("replies of %s come from more than one model: %s. Averages of before and after the change do not "
+                        "compare; judge: {reuse: {max_age_days: …}} leaves out old replies", model, ", ".join(sorted(found)))
+    return served
 
 
 def _exists(source: Source) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from rageval_spark.engine.files import Folder
+from rageval_spark.engine.store import RepliesStore, create
 from tests.judge_server import Answer, JudgeServer
 
 ROOT = Path(__file__).parents[1]
@@ -62,6 +64,8 @@ def test_without_a_judge_over_http_words_are_compared() -> None:
     (["run", "conf/openai.yaml", "--set", "judge.modle=x"], ["judge.modle", "model"]),
     (["run", "conf/openai.yaml"], ["OPENAI_API_KEY"]),
     (["run", "conf/openai.yaml", "--run-id", "../x"], ["--run-id"]),
+    (["store", "stats", "conf"], ["no replies store", "conf"]),
+    (["store", "prune", "out", "--older-than", "soon"], ["--older-than", "90d", "soon"]),
     (["score", "--metric", "faithfulness", "--sample", "{}", "--base-url", "localhost:1", "--model", "m"], ["--base-url", "http://"]),
 ])  # fmt: skip
 def test_a_mistake_is_a_sentence_and_exit_code_2(arguments: list[str], says: list[str]) -> None:
@@ -111,3 +115,20 @@ def test_the_help_starts_no_spark() -> None:
     assert done.returncode == 0
     assert "rageval" in done.stdout or "Usage" in done.stdout
     assert "pyspark" not in done.stderr
+
+
+def test_a_store_is_looked_after(tmp_path: Path) -> None:
+    replies = Folder(str(tmp_path / "replies"))
+    create(replies, 64)
+    for key in "ab":
+        one = RepliesStore(replies, run_id="r")
+        one.put(1, {"key": key, "kind": "list_claims", "model": "m", "reply": '{"claims": []}'})
+        one.flush()
+    assert json.loads(rageval("store", "stats", str(tmp_path)).stdout)["replies"] == 2
+    assert rageval("store", "compact", str(tmp_path)).stdout == "2 files became 1\n"
+    assert rageval("store", "verify", str(tmp_path)).stdout == "no faults found\n"
+    (tmp_path / "replies/bucket=001/part-torn.parquet").write_bytes(b"PAR1")
+    done = rageval("store", "verify", str(tmp_path))
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "1 fault found")
+    assert rageval("store", "prune", str(tmp_path), "--older-than", "0h").stdout == "2 files became 1\n"
+    assert json.loads(rageval("store", "stats", str(tmp_path)).stdout)["replies"] == 0

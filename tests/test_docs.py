@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,8 +46,8 @@ def run(commands: str, folder: Path, **environment: str) -> str:
     if not (ROOT / ".venv" / "installed").exists():  # another environment: what it installed stands for `make install`
         commands = commands.replace("make -o .venv/installed quickstart", f"{sys.executable} -m rageval_spark.cli quickstart")
         commands = commands.replace(".venv/bin/rageval", f"{sys.executable} -m rageval_spark.cli")
-    done = subprocess.run(["bash", "-euc", commands], cwd=folder, env={**os.environ, **environment}, capture_output=True,
-                          text=True)
+    own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}  # as from a shell
+    done = subprocess.run(["bash", "-euc", commands], cwd=folder, env={**own, **environment}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     finished = folder / done.stdout.strip().splitlines()[-1]
@@ -82,8 +83,10 @@ def test_the_python_blocks_run(spark: SparkSession, tmp_path: Path, monkeypatch:
     frame = spark.read.json(str(ROOT / "conf" / "samples.jsonl"))
     with JudgeServer(require_key=KEY) as judge:
         for block in blocks("python"):
-            module = {"df": frame, "base_url": judge.url, "output": str(tmp_path / "out"), "__name__": "readme"}
-            exec(compile(block, "README.md", "exec"), module)
+            module = ModuleType("readme")
+            monkeypatch.setitem(sys.modules, "readme", module)  # where dataclasses look for their annotations
+            module.__dict__.update(df=frame, base_url=judge.url, output=str(tmp_path / "out"))
+            exec(compile(block, "README.md", "exec"), module.__dict__)
 
 
 if __name__ == "__main__":

@@ -32,12 +32,12 @@ class Desk:
         else:
             self.rendering = Rendering(endpoint.signature())
 
-    async def enter(self, order: int, tokens: int) -> None:
+    async def enter(self, order: int, tokens: int, prefix: str) -> None:
         """Wait for a place in the window. Raises JudgeFault, without a place, once no prompt can succeed."""
         self._fail_if_fatal()
-        await self.window.acquire(order, tokens)
+        await self.window.acquire(order, tokens, prefix)
         if self._fatal:
-            self.window.release()
+            self.window.release(prefix)
         self._fail_if_fatal()
 
     def answered(self, began: float) -> None:

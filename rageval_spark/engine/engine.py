@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -48,8 +48,8 @@ class Engine:
     """Answers prompts from the store, from a prompt already in flight, or from the judge. Lives in one event loop.
 
     `counts` is what beats and progress show: prompts, reused, failed, retries by cause. `spent` is what the server
-    reported by model, repairs and prompts that failed in the end included. `served` names the models that the
-    servers say replied, reused replies included.
+    reported by model, repairs and prompts that failed in the end included. `served` names, by the model that was asked
+    for, those that the servers say replied, reused replies included.
     """
 
     def __init__(self, plan: Plan, store: RepliesStore, session: aiohttp.ClientSession, windows: Mapping[str, Window]):
@@ -58,7 +58,8 @@ class Engine:
         self.windows = windows
         self.counts: Counter[str] = Counter()
         self.spent: dict[str, Usage] = {}
-        self.served: set[str] = set()
+        self.served: defaultdict[str, set[str]] = defaultdict(set)
+        self._retrying_s = 0.0
         self._in_flight: dict[str, asyncio.Future[Mapping[str, Any] | JudgeFault]] = {}
         self._desks = {endpoint: Desk(endpoint, plan, windows[endpoint.base_url]) for endpoint in plan.endpoints()}
         self._gatherers = {id(desk): Gatherer(endpoint.batch_size, desk.window, partial(self._embed, desk))
@@ -68,7 +69,13 @@ class Engine:
     def state(self) -> dict[str, Any]:
         """What it did so far, as JSON-ready values. Safe to call from another thread."""
         spent = {model: asdict(usage) for model, usage in dict(self.spent).items()}
-        return {"counts": dict(self.counts), "usage": spent, "served": sorted(self.served.copy())}
+        windows = self.windows.values()
+        return {
+            "counts": dict(self.counts), "usage": spent,
+            "served": {model: sorted(served.copy()) for model, served in dict(self.served).items()},
+            "waits": {"window_s": round(sum(window.waited_s for window in windows), 1),
+                      "rate_s": round(sum(window.paced_s for window in windows), 1), "retry_s": round(self._retrying_s, 1)},
+        }
 
     async def score(self, use: MetricUse, sample: Sample, place: Place) -> Score:
         """Play one metric over one sample. Raises window.Closed where the run is stopped meanwhile."""
@@ -110,7 +117,7 @@ class Engine:
         if isinstance(row, JudgeFault):
             return row if paid else JudgeFault(row.code, row.reason, partial=row.partial, usage=Usage(counted, counted))
         if row["served_model"]:
-            self.served.add(row["served_model"])
+            self.served[row["model"]].add(row["served_model"])
         if isinstance(prompt, Embed):
             value: Any = np.frombuffer(row["vector"], dtype="<f4")
         else:
@@ -191,7 +198,7 @@ class Engine:
             return wire.completion(*await self._post(desk, "chat/completions", body))
 
         tokens = length.INSTRUCTION_TOKENS + length.tokens(part.data) if desk.window.tokens_per_minute else 0
-        return await self._attempts(desk, attempt, place.order, tokens, patience)
+        return await self._attempts(desk, attempt, place.order, tokens, patience, prefix=rendered.fence)
 
     async def _post(self, desk: Desk, path: str, body: bytes) -> tuple[bytes, float]:
         return await post(self._session, desk.endpoint, path, desk.headers, body, desk.key, desk.proxy)
@@ -227,14 +234,15 @@ class Engine:
         self.spent[model] = self.spent.get(model, Usage()) + usage
 
     async def _attempts(self, desk: Desk, attempt: Callable[[], Awaitable[T]], order: int, tokens: int,
-                        patience: Patience) -> T:
+                        patience: Patience, prefix: str = "") -> T:
         """Try until it is answered. Each attempt holds a place in the window; waits between attempts hold none."""
         while True:
-            await desk.enter(order, tokens)
-            began, sent = time.monotonic(), desk.transport
+            await desk.enter(order, tokens, prefix)
+            began, sent, answered = time.monotonic(), desk.transport, False
             patience.begin(began)
             try:
                 done = await attempt()
+                answered = True
                 desk.answered(began)
                 return done
             except wire.Unanswered as refusal:
@@ -246,7 +254,8 @@ class Engine:
                 if wait:
                     self.counts[f"retry_{refusal.status or refusal.code.removeprefix('JUDGE_').lower()}"] += 1
             finally:
-                desk.window.release()
+                desk.window.release(prefix, answered)
+            self._retrying_s += wait
             await asyncio.sleep(wait)
 
 

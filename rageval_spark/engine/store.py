@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ KNOWN = ("key", "kind", "model", "served_model", "fingerprint", "reply", "flags"
 FREE = {"prompt_tokens": 0, "completion_tokens": 0, "cached_tokens": 0, "latency_ms": 0.0}
 """What a reply took that is kept once more."""
 
+EVERY_AGE: Mapping[str, float] = {}
 MOST_BUCKETS = 8192
 LEAST_BUCKETS = 64
 SAMPLES_PER_BUCKET = 5_000
@@ -40,6 +42,8 @@ VERSION = 1
 LAYOUT = "_store.json"
 PENDING_AT_ONCE = 5_000
 """Replies that are flushed at once, however short the time since the last flush."""
+MERGED_AT_ONCE = 32
+"""So many parts of a bucket become one, and so many of those again: a bucket under way stays a few dozen files."""
 
 
 def buckets_for(samples: int) -> int:
@@ -75,18 +79,18 @@ class RepliesStore:
 
     `find`, `keep` and `put` are called by the loop, `open` and `close` by the thread that feeds it, `flush` by the
     keeper. Of the stored replies those of this run are always used (a retry pays for nothing again), those of other
-    runs with `reuse` and up to `max_age_s`. Without a folder nothing outlives its bucket.
+    runs unless they are older than `oldest` says for their model (seconds since 1970). Without a folder nothing
+    outlives its bucket.
     """
 
-    def __init__(self, folder: Folder | None, *, run_id: str, max_age_s: float | None = None, reuse: bool = True):
+    def __init__(self, folder: Folder | None, *, run_id: str, oldest: Mapping[str, float] = EVERY_AGE):
         self._folder = folder
         self._run_id = run_id
-        self._oldest = time.time() - max_age_s if max_age_s else 0.0
-        self._reuse = reuse
+        self._oldest = oldest
         self._writer = uuid.uuid4().hex[:12]
         self._open: dict[int, dict[str, Mapping[str, Any]]] = {}
         self._pending: list[dict[str, Any]] = []
-        self._written: dict[int, list[str]] = defaultdict(list)
+        self._written: dict[int, list[list[str]]] = defaultdict(list)  # by how often they were merged
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
         self._parts = 0
@@ -134,8 +138,8 @@ class RepliesStore:
             try:
                 for bucket in sorted(unwritten):
                     part = self._write(bucket, pa.Table.from_pylist(unwritten[bucket], schema=SCHEMA))
-                    self._written[bucket].append(part)
                     del unwritten[bucket]
+                    self._written_one(bucket, part)
             finally:
                 with self._lock:
                     self._pending[:0] = itertools.chain.from_iterable(unwritten.values())
@@ -145,12 +149,29 @@ class RepliesStore:
         self.flush()
         self._open.pop(bucket, None)
         with self._flushing:
-            parts = self._written.pop(bucket, [])
+            parts = list(itertools.chain.from_iterable(self._written.pop(bucket, [])))
             if len(parts) > 1:
-                folder = self._bucket(bucket)
-                self._write(bucket, pa.concat_tables([read_part(folder, name) for name in parts]))
-                for name in parts:
-                    folder.delete(name)
+                self._merge(bucket, parts)
+
+    def _written_one(self, bucket: int, part: str, merges: int = 0) -> None:
+        levels = self._written[bucket]
+        if len(levels) == merges:
+            levels.append([])
+        levels[merges].append(part)
+        if len(levels[merges]) == MERGED_AT_ONCE:
+            parts, levels[merges] = levels[merges], []
+            self._written_one(bucket, self._merge(bucket, parts), merges + 1)
+
+    def _merge(self, bucket: int, parts: Sequence[str]) -> str:
+        """Make one part of several; those that are gone are in another one by now: somebody else merged them."""
+        folder, tables = self._bucket(bucket), [SCHEMA.empty_table()]
+        for name in parts:
+            with contextlib.suppress(FileNotFoundError):
+                tables.append(read_part(folder, name))
+        merged = self._write(bucket, pa.concat_tables(tables))
+        for name in parts:
+            folder.delete(name)
+        return merged
 
     def _bucket(self, bucket: int) -> Folder:
         assert self._folder is not None
@@ -159,9 +180,7 @@ class RepliesStore:
     def _write(self, bucket: int, rows: pa.Table) -> str:
         self._parts += 1
         name = f"part-{self._writer}-{self._parts:06d}.parquet"
-        out = pa.BufferOutputStream()
-        pq.write_table(rows, out, compression="zstd")
-        self._bucket(bucket).write(name, out.getvalue())
+        write_part(self._bucket(bucket), name, rows)
         return name
 
     def _load(self, bucket: int) -> dict[str, Mapping[str, Any]]:
@@ -186,11 +205,17 @@ class RepliesStore:
         for row in rows:
             age = row["created_at"] = row["created_at"] or 0.0
             usable = row["reply"] is not None or row["vector"] is not None
-            if usable and (row.pop("run_id") == self._run_id or (self._reuse and age >= self._oldest)):
+            if usable and (row.pop("run_id") == self._run_id or age >= self._oldest.get(row["model"], 0.0)):
                 known = replies.get(row["key"])
                 if known is None or age >= known["created_at"]:
                     replies[row["key"]] = row
         return True
+
+
+def write_part(folder: Folder, name: str, rows: pa.Table) -> None:
+    out = pa.BufferOutputStream()
+    pq.write_table(rows, out, compression="zstd")
+    folder.write(name, out.getvalue())
 
 
 def read_part(folder: Folder, name: str) -> pa.Table:

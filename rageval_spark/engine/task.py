@@ -57,15 +57,15 @@ class Scored:
 @dataclass(frozen=True)
 class Work:
     """What a task needs beside its rows; travels in the closure. Without `store` replies stay in memory, without
-    `beats` the task has the limits to itself."""
+    `beats` the task has the limits to itself. `oldest`: by model, when replies of other runs must have been made to be
+    used (seconds since 1970)."""
 
     plan: Plan
     run_id: str
     store: Folder | None = None
     beats: Folder | None = None
     planned_tasks: int = 1
-    reuse: bool = True
-    max_age_s: float | None = None
+    oldest: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Task:
 
     def __post_init__(self) -> None:
         work = self.work
-        self._store = RepliesStore(work.store, run_id=work.run_id, max_age_s=work.max_age_s, reuse=work.reuse)
+        self._store = RepliesStore(work.store, run_id=work.run_id, oldest=work.oldest)
         self._beats = Beats(work.beats, self.index, work.planned_tasks,
                             1.0 if work.beats.is_local else 2.0) if work.beats else None
         self._cpu_before = time.process_time()
@@ -283,9 +283,8 @@ class Task:
             resize(window.resize, shares[name], fraction, until)
 
     def _state(self) -> dict[str, Any]:
-        waits = {name: round(window.waited_s, 1) for name, window in self._windows.items()}
         return {"done": False, "scores": dict(self._done), **(self._engine.state() if self._engine else {}),
-                "waited_s": waits, "cpu_s": round(time.process_time() - self._cpu_before, 3)}
+                "cpu_s": round(time.process_time() - self._cpu_before, 3)}
 
 
 def sample_of(row: Row, group: FieldGroup) -> Sample | Score:

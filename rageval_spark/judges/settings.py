@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
@@ -105,6 +106,13 @@ class HttpJudge(Endpoint):
     price: Price | None = None
 
     __hash__ = Endpoint.__hash__
+
+    def reuse_since(self, now: float) -> float:
+        """When replies of other runs must have been made to be used, as `now` in seconds since 1970."""
+        if not isinstance(self.reuse, Reuse):
+            return 0.0 if self.reuse else math.inf
+        days = self.reuse.max_age_days
+        return 0.0 if days is None else now - days * 86_400
 
     def signature(self) -> str:
         """What of a judge is part of a reply's key: model and sampling as configured, not how it is reached."""

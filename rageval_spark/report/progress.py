@@ -66,9 +66,14 @@ class Progress:
         left = (now - self._began) / done * (self._judgements - done) if done else None
         parts = [f"{done:,} of {self._judgements:,} judgements", f"{rate:.0f} prompts/s", f"{spent['in_flight']} in flight",
                  f"{spent['reused']:,} reused", f"{spent['failed_scores']:,} failed"]
-        retries = sum(count for name, count in spent.items() if name.startswith("retry_"))
-        return " · ".join([*parts, *([f"{retries:,} retries"] if retries else []),
-                           f"{duration(left)} left" if left is not None else "starting"])
+        retries = {name.removeprefix("retry_"): count for name, count in spent.items() if name.startswith("retry_")}
+        if retries:
+            causes = ", ".join(f"{cause} {count:,}" for cause, count in sorted(retries.items()))
+            parts.append(f"{sum(retries.values()):,} retries ({causes})")
+        paced = sum(beat.get("waits", {}).get("rate_s", 0.0) for beat in told)
+        if paced > 0.5 * len(told) * (now - self._began):
+            parts.append("held to the rate limits")
+        return " · ".join([*parts, f"{duration(left)} left" if left is not None else "starting"])
 
 
 def totals(told: Sequence[Mapping[str, Any]]) -> Counter[str]:

@@ -29,8 +29,18 @@ def used(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
         "prompts": sums["prompts"], "reused": sums["reused"], "embedding_requests": sums["embedding_requests"],
         **{name: _sum([spent[name] for spent in models.values()]) for name in TOKENS},
         "cost": _sum(costs), "models": models,
+        "waits": _waits(told),
         "retries": {name.removeprefix("retry_"): count for name, count in sorted(sums.items()) if name.startswith("retry_")},
     }
+
+
+def _waits(told: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Seconds waited, over all tasks: prompts for places in the window, starts for the rates, prompts for retries."""
+    waits: dict[str, float] = {}
+    for beat in told:
+        for name, seconds in beat.get("waits", {}).items():
+            waits[name] = round(waits.get(name, 0.0) + seconds, 1)
+    return waits
 
 
 def _sum(values: Sequence[Any]) -> Any:

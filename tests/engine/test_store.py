@@ -14,6 +14,7 @@ import pytest
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.store import (
     LEAST_BUCKETS,
+    MERGED_AT_ONCE,
     MOST_BUCKETS,
     SAMPLES_PER_BUCKET,
     SCHEMA,
@@ -150,14 +151,14 @@ def test_of_two_replies_to_one_prompt_the_newest_counts(tmp_path: Path) -> None:
 def test_old_replies_are_not_reused(tmp_path: Path) -> None:
     now = time.time()
     stored(tmp_path, reply("old", created_at=now - 1000), reply("new", created_at=now - 10), run_id="another")
-    one = opened(tmp_path, max_age_s=500)
+    one = opened(tmp_path, oldest={"judge": time.time() - 500})
     assert (said(one, "old"), said(one, "new")) == (None, 1)
 
 
 def test_without_reuse_only_what_this_run_paid_for_is_found(tmp_path: Path) -> None:
     stored(tmp_path, reply("theirs"), run_id="another")
     stored(tmp_path, reply("ours"))
-    one = opened(tmp_path, reuse=False)
+    one = opened(tmp_path, oldest={"judge": float("inf")})
     assert (said(one, "theirs"), said(one, "ours")) == (None, 1)
 
 
@@ -214,3 +215,17 @@ def test_without_a_folder_replies_live_as_long_as_their_bucket() -> None:
 ])
 def test_the_number_of_buckets_follows_the_samples(samples: int, buckets: int) -> None:
     assert buckets_for(samples) == buckets
+
+
+def test_a_bucket_under_way_stays_a_few_dozen_files(tmp_path: Path) -> None:
+    one, most = store(tmp_path), 0
+    one.open(3)
+    for i in range(MERGED_AT_ONCE * MERGED_AT_ONCE + 5):
+        one.put(3, reply(f"k{i}"))
+        one.flush()
+        most = max(most, len(parts(tmp_path)))
+    assert most <= 2 * MERGED_AT_ONCE
+    later = opened(tmp_path)
+    assert all(later.find(3, f"k{i}") for i in range(MERGED_AT_ONCE * MERGED_AT_ONCE + 5))
+    one.close(3)
+    assert len(parts(tmp_path)) == 1

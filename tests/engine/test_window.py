@@ -6,7 +6,7 @@ import asyncio
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, starmap
 
 import pytest
 
@@ -291,3 +291,70 @@ def test_a_pause_by_rate_does_not_make_up_for_idle_time() -> None:
         return await starts(one, clock, 5)
 
     assert simulate(play) == pytest.approx([100, 101, 102, 103, 104], abs=0.2)
+
+
+def test_the_first_of_a_prefix_goes_ahead_of_the_others() -> None:
+    async def play(clock: Clock) -> list[tuple[int, str]]:
+        one, starts = window(clock, 2), list[tuple[float, int, str]]()
+
+        async def ask(order: int, prefix: str) -> None:
+            await one.acquire(order, prefix=prefix)
+            starts.append((clock(), order, prefix))
+            await asyncio.sleep(1 + order / 100)
+            one.release(prefix, answered=True)
+
+        busy = [(-1, ""), (-1, "")]
+        await asyncio.gather(*starmap(ask, [*busy, (0, "a"), (0, "a"), (0, "a"), (1, "b"), (1, "b"), (2, "c")]))
+        assert (one.in_flight, one.waiting) == (0, 0)
+        await asyncio.gather(*starmap(ask, [*busy, (3, "a"), (3, "a"), (4, "c")]))  # both are known by now
+        return [(order, prefix) for _, order, prefix in sorted(starts) if prefix]
+
+    # b's first rather than a's second, which follows as soon as a's first is answered
+    assert simulate(play) == [(0, "a"), (1, "b"), (0, "a"), (0, "a"), (1, "b"), (2, "c"), (3, "a"), (3, "a"), (4, "c")]
+
+
+def test_the_window_does_not_run_empty_for_a_prefix() -> None:
+    async def play(clock: Clock) -> float:
+        one = window(clock, 4)
+
+        async def ask() -> None:
+            await one.acquire(0, prefix="a")
+            await asyncio.sleep(1)
+            one.release("a", answered=True)
+
+        await asyncio.gather(*(ask() for _ in range(4)))
+        return clock()
+
+    assert simulate(play) == pytest.approx(1)
+
+
+def test_a_first_that_is_not_answered_is_followed_by_another_first() -> None:
+    async def play(clock: Clock) -> list[float]:
+        one, starts = window(clock, 2), list[float]()
+
+        async def ask(prefix: str, answered: bool) -> None:
+            await one.acquire(0, prefix=prefix)
+            starts.append(clock())
+            await asyncio.sleep(1)
+            one.release(prefix, answered)
+
+        others = [asyncio.ensure_future(ask("", True)) for _ in range(9)]
+        await settle()
+        await asyncio.gather(ask("a", False), ask("a", True), ask("a", True), *others)
+        assert (one.in_flight, one.waiting) == (0, 0)
+        return starts
+
+    assert len(simulate(play)) == 12
+
+
+def test_closing_turns_away_those_behind_a_prefix_too() -> None:
+    async def play(clock: Clock) -> tuple[int, int]:
+        one = window(clock, 1)
+        await one.acquire(0, prefix="a")
+        turned_away = [asyncio.ensure_future(one.acquire(0, prefix="a")) for _ in range(3)]
+        await settle()
+        one.close()
+        said = await asyncio.gather(*turned_away, return_exceptions=True)
+        return sum(isinstance(error, Closed) for error in said), one.waiting
+
+    assert simulate(play) == (3, 0)
