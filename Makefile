@@ -38,6 +38,7 @@ docs: install
 
 bench: install
 	$(BIN)/python -m benchmarks.throughput
+	$(BIN)/python -m benchmarks.killed
 
 clean:
 	rm -rf .venv .venv-spark-*

@@ -15,6 +15,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,8 +79,9 @@ async def bare(url: str, requests: int, window: int) -> None:
         await asyncio.gather(*(worker(session) for _ in range(window)))
 
 
-def run(url: str, folder: Path, count: int, window: int) -> dict[str, Any]:
-    """One `rageval run` over so many samples: what the server saw, and the workers' CPU."""
+def configured(url: str, folder: Path, count: int, window: int) -> None:
+    """Write so many samples and a config of the five metrics over them, and have the server forget what it saw."""
+    folder.mkdir()
     with (folder / "samples.jsonl").open("w") as out:
         out.writelines(json.dumps(sample) + "\n" for sample in samples(count))
     config = {"input": {"path": str(folder / "samples.jsonl")}, "output": {"path": str(folder / "out")},
@@ -87,10 +89,17 @@ def run(url: str, folder: Path, count: int, window: int) -> dict[str, Any]:
               "embeddings": {"model": "judge", "base_url": url}, "evaluate": [{"metrics": FIVE}]}
     (folder / "config.yaml").write_text(json.dumps(config))
     call(url, "/reset", b"{}")
+
+
+def run(url: str, folder: Path, count: int, window: int) -> dict[str, Any]:
+    """One `rageval run` over so many samples: what the server saw, and the workers' CPU and memory."""
+    configured(url, folder, count, window)
+    began = time.monotonic()
     subprocess.run([sys.executable, "-m", "rageval_spark.cli", "run", str(folder / "config.yaml"), "--run-id", str(count)],
                    check=True, stdout=subprocess.DEVNULL)
     told = beats.read(Folder(str(folder / "out" / "runs" / str(count) / "beats")))
-    return {**call(url, "/stats"), "cpu_s": sum(beat["cpu_s"] for beat in told)}
+    return {**call(url, "/stats"), "cpu_s": sum(beat["cpu_s"] for beat in told),
+            "memory_mb": max(beat["memory_mb"] for beat in told), "wall_s": time.monotonic() - began}
 
 
 def report(seen: Mapping[int, Mapping[str, Any]], base: Mapping[str, Any], window: int) -> Table:
@@ -108,8 +117,12 @@ def report(seen: Mapping[int, Mapping[str, Any]], base: Mapping[str, Any], windo
     row("prompts a sample", lambda n, s: f"{s['chats'] / n:.2f}")
     row("embedding requests a sample", lambda n, s: f"{s['embeddings'] / n:.3f}")
     row("shared prefix", lambda _, s: f"{s['shared_prefix']:.2f}")
+    row("… that was answered before", lambda _, s: f"{s['prefix_ready']:.2f}")
     row("paid twice", lambda _, s: str(s["repeats_after_ok"]))
-    row("worker CPU a prompt, ms", lambda _, s: f"{1000 * s['cpu_s'] / s['chats']:.2f}")
+    row("worker CPU a prompt, ms", lambda _, s: f"{1000 * s['cpu_s'] / s['chats']:.2f}",
+        f"{1000 * base['cpu_s'] / base['chats']:.2f}")
+    row("most memory of a worker, MB", lambda _, s: str(s["memory_mb"]))
+    row("from command to end, s", lambda _, s: f"{s['wall_s']:.1f}")
     return table
 
 
@@ -120,19 +133,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--max-concurrency", type=int, default=64)
     given = parser.parse_args(arguments)
     with judge_server(given.latency_ms) as url, tempfile.TemporaryDirectory() as scratch:
-        asyncio.run(bare(url, 8 * given.samples[0], given.max_concurrency))
-        base = call(url, "/stats")
+        before = time.process_time()
+        asyncio.run(bare(url, max(4800, 8 * given.samples[0]), given.max_concurrency))
+        base = {**call(url, "/stats"), "cpu_s": time.process_time() - before}
         seen = {}
         for count in given.samples:
-            folder = Path(scratch) / str(count)
-            folder.mkdir()
-            seen[count] = run(url, folder, count, given.max_concurrency)
+            seen[count] = run(url, Path(scratch) / str(count), count, given.max_concurrency)
     console = Console(width=120)
     console.print(report(seen, base, given.max_concurrency))
     if len(seen) > 1:
         (few, less), (many, more) = min(seen.items()), max(seen.items())
         marginal = 1000 * (more["cpu_s"] - less["cpu_s"]) / (more["chats"] - less["chats"])
-        console.print(f"marginal worker CPU a prompt, between {few:,} and {many:,} samples: {marginal:.2f} ms")
+        ratio = marginal * base["chats"] / (1000 * base["cpu_s"])
+        console.print(f"marginal worker CPU a prompt, between {few:,} and {many:,} samples: {marginal:.2f} ms, {ratio:.1f} times "
+                      f"that of the bare client")
 
 
 if __name__ == "__main__":

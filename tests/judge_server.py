@@ -47,6 +47,8 @@ class Stats:
         self.embedding_texts = self.prompt_chars = self.repeats_after_ok = 0
         self.peak_second = self._second_from = self._shared = self._shareable = 0
         self.prefixes: dict[int, str] = {}  # of the latest contexts only: prompts of one sample come close together
+        self.ready: set[int] = set()  # those of them over which a prompt was answered: a server would have the prefix
+        self._repeats = self._ready_repeats = 0
 
     def arrive(self, request: Request) -> None:
         self.arrivals.append(request.at)
@@ -63,14 +65,20 @@ class Stats:
             if (before := self.prefixes.pop(contexts, None)) is not None:
                 self._shared += oracle.common_prefix(before, request.prefix)
                 self._shareable += len(request.prefix)
+                self._repeats += 1
+                self._ready_repeats += contexts in self.ready
             elif len(self.prefixes) >= 2000:
-                del self.prefixes[next(iter(self.prefixes))]
+                oldest = next(iter(self.prefixes))
+                del self.prefixes[oldest]
+                self.ready.discard(oldest)
             self.prefixes[contexts] = request.prefix
 
     def answer(self, request: Request, answer: Answer, now: float) -> None:
         self.statuses[answer.status] += request.path not in CONTROL
         if answer.is_well():  # of twins that were in flight together, the second is paid twice as well
             self.repeats_after_ok += request.at < self.answered.setdefault(request.digest, now) < now
+            if request.data and request.data.get("contexts"):
+                self.ready.add(hash(str(request.data["contexts"])))
 
     def move(self, change: int, now: float) -> None:
         self.areas.append(self.area(now))
@@ -98,6 +106,7 @@ class Stats:
             "steady_in_flight": self.mean_in_flight(begin, end),
             "steady_rps": round((last - first) / (end - begin), 3) if end > begin else 0.0,
             "shared_prefix": round(self._shared / self._shareable, 4) if self._shareable else 0.0,
+            "prefix_ready": round(self._ready_repeats / self._repeats, 4) if self._repeats else 0.0,
         }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -135,6 +137,12 @@ def read(folder: Folder) -> list[dict[str, Any]]:
         if isinstance(beat, dict) and {"name", "index", "sequence", "held"} <= beat.keys():
             beats.append(beat)
     return beats
+
+
+def peak_memory_mb() -> int:
+    """The most memory that this process had resident so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10))
 
 
 def ask_to_stop(folder: Folder) -> None:

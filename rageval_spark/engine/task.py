@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rageval_spark.engine.beats import Beats
+from rageval_spark.engine.beats import Beats, peak_memory_mb
 from rageval_spark.engine.engine import Engine, Place
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
@@ -284,7 +284,7 @@ class Task:
 
     def _state(self) -> dict[str, Any]:
         return {"done": False, "scores": dict(self._done), **(self._engine.state() if self._engine else {}),
-                "cpu_s": round(time.process_time() - self._cpu_before, 3)}
+                "cpu_s": round(time.process_time() - self._cpu_before, 3), "memory_mb": peak_memory_mb()}
 
 
 def sample_of(row: Row, group: FieldGroup) -> Sample | Score:

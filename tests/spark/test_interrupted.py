@@ -1,4 +1,4 @@
-"""The command in processes of its own: stopped by Ctrl-C, then run again to a gate that is not met."""
+"""The command in processes of its own: stopped or killed, then run again to a gate that is not met."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.engine.scene import until
 from tests.judge_server import JudgeServer
 
 SAMPLES = 120
+LIMIT = 4
 KEY = "sk-test-5ecr3t-0002"
 
 
@@ -22,32 +25,38 @@ def command(folder: Path, *arguments: str) -> subprocess.Popen[str]:
                             env={**os.environ, "TEST_JUDGE_KEY": KEY})
 
 
-def test_a_run_that_was_stopped_is_gone_on_with_and_pays_for_nothing_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_was_ended_is_gone_on_with(tmp_path: Path, ended_by: signal.Signals) -> None:
     rows = [{"id": str(i), "question": f"How deep is lake {i}?", "answer": f"Lake {i} is {i} m deep. It is cold.",
              "contexts": [f"Lake {i} is {i} m deep."]} for i in range(SAMPLES)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with JudgeServer(require_key=KEY, latency_ms=200) as judge:
         (tmp_path / "config.json").write_text(json.dumps({
             "input": {"path": str(tmp_path / "rows.jsonl")}, "output": {"path": str(tmp_path / "out")},
-            "judge": {"model": "judge", "base_url": judge.url, "api_key_env": "TEST_JUDGE_KEY", "max_concurrency": 4},
+            "judge": {"model": "judge", "base_url": judge.url, "api_key_env": "TEST_JUDGE_KEY", "max_concurrency": LIMIT},
             "evaluate": [{"metrics": ["faithfulness"]}], "gates": {"faithfulness": {"average": 0.9}},
             "spark": {"master": "local[2]"}}))
         first = command(tmp_path, "--run-id", "nightly")
         until(lambda: len(judge.chats()) > 20, "the twentieth prompt")
-        first.send_signal(signal.SIGINT)
-        printed, said = first.communicate(timeout=300)
-        asked = len(judge.chats())
-        assert first.returncode == 130, said
-        assert "Traceback" not in said
-        assert "run the same command again" in said.strip().splitlines()[-1]
-        assert json.loads((tmp_path / "out/runs/nightly/manifest.json").read_text())["status"] == "interrupted"
-        assert asked < 2 * SAMPLES
+        first.send_signal(ended_by)
+        said = first.communicate(timeout=300)[1]
+        status = json.loads((tmp_path / "out/runs/nightly/manifest.json").read_text())["status"]
+        if ended_by is signal.SIGKILL:
+            assert (first.returncode, status) == (-signal.SIGKILL, "running")
+            repaid = LIMIT + LIMIT * 5 // 2 + 1  # what was on its way, and what half a second brought
+            until(lambda: judge.stats.in_flight == 0, "the end of the workers")
+        else:
+            assert (first.returncode, status) == (130, "interrupted"), said
+            assert "Traceback" not in said
+            assert "run the same command again" in said.strip().splitlines()[-1]
+            repaid = 1  # the preflight's prompt, which no run keeps
+        assert len(judge.chats()) < 2 * SAMPLES
 
         second = command(tmp_path, "--run-id", "nightly", "--json")
         printed, said = second.communicate(timeout=600)
         assert second.returncode == 1, said
-        assert judge.repeats_after_ok == 1  # the preflight's prompt, which no run keeps
-        assert len(judge.chats()) == 2 * SAMPLES + 2
+        assert judge.repeats_after_ok <= repaid
+        assert len(judge.chats()) <= 2 * SAMPLES + 1 + repaid + LIMIT
     summary = json.loads(printed)
     assert (summary["total"], summary["num_bad"], summary["coverage"]) == (SAMPLES, 0, 1.0)
     assert [(gate["gate"], gate["met"]) for gate in summary["gates"]][1] == (
