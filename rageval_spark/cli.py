@@ -30,6 +30,7 @@ def run(
     run_id: Annotated[str | None, typer.Option(help="Name of the run; by default made from the time.")] = None,
     set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary to stdout, all else to stderr.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="End with 0 while batches are under way; run again later.")] = False,
 ) -> None:
     """Score a dataset with the metrics of a config, and write scores, statistics and a summary.
 
@@ -38,7 +39,7 @@ def run(
     """
     overrides = [*(set or []), *([f"input.path={json.dumps(input)}", "input.table=null"] if input else []),
                  *([f"output.path={json.dumps(output)}"] if output else [])]
-    _evaluate(config, overrides, run_id, as_json)
+    _evaluate(config, overrides, run_id, as_json, wait=not no_wait)
 
 
 @app.command()
@@ -53,7 +54,7 @@ def quickstart(output: Annotated[str, typer.Option(help="Folder of the results."
     _evaluate(folder / "config.yaml", [f"input.path={samples}", f"output.path={json.dumps(output)}"], None, False)
 
 
-def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: bool) -> None:
+def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: bool, wait: bool = True) -> None:
     from rageval_spark.config import load
     from rageval_spark.engine.stopping import stopping
     from rageval_spark.report.terminal import show
@@ -68,7 +69,7 @@ def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: b
         signal.signal(signal.SIGINT, stop)
         signal.signal(signal.SIGTERM, stop)
 
-    done = run_config(loaded, run_id=run_id, on_session=listen)
+    done = run_config(loaded, run_id=run_id, wait=wait, on_session=listen)
     if as_json:
         print(json.dumps(done.summary, ensure_ascii=False, allow_nan=False))
     else:

@@ -6,6 +6,7 @@ RagevalError                      shown to the user without a traceback
 ├── JudgeRefused                  key, model, URL or format is wrong: no prompt can succeed   exit 2
 ├── StoreError                    the replies store cannot be used                            exit 2
 ├── ScoringFailed                 the scoring pass broke off; every reply is kept             exit 3
+├── Pending                       batches are under way; the same command goes on               exit 0
 └── Interrupted                   stopped by the user; every reply is kept                    exit 130
 SampleFault                       one sample cannot be read: code INVALID_INPUT, a row like any other
 JudgeFault                        one prompt was not answered usably: a code, never a number
@@ -46,6 +47,12 @@ class ScoringFailed(RagevalError):
     """The scoring pass broke off; every reply that had come is stored."""
 
     exit_code = 3
+
+
+class Pending(RagevalError):
+    """Answers are still to come and are not waited for; the same command goes on."""
+
+    exit_code = 0
 
 
 class Interrupted(RagevalError):

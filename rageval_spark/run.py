@@ -18,7 +18,7 @@ from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.task import Work
-from rageval_spark.errors import ConfigError, InputError, Interrupted, RagevalError, ScoringFailed
+from rageval_spark.errors import ConfigError, InputError, Interrupted, Pending, RagevalError, ScoringFailed
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge, Judge
@@ -28,6 +28,7 @@ from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
 from rageval_spark.report.summary import gated, summarised
 from rageval_spark.report.usage import used
+from rageval_spark.rounds import Rounds
 from rageval_spark.spark import placing, session
 from rageval_spark.spark import score as scoring
 from rageval_spark.spark.read import Source, read, resolved, unfed
@@ -84,21 +85,23 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | N
     return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", _Settings(name, Folder(output), slices, _named(run_id)))
 
 
-def run(config: Config, *, run_id: str | None = None, on_session: Callable[[], None] = lambda: None) -> Run:
+def run(config: Config, *, run_id: str | None = None, wait: bool = True,
+        on_session: Callable[[], None] = lambda: None) -> Run:
     """Do what a config says, in a session of our own or the one that spark-submit made. Raises RagevalError.
 
-    `on_session` is called once the session is there.
+    `on_session` is called once the session is there. Without `wait`, batches that are under way raise Pending.
     """
     run_id = _named(run_id)
     plan = planned(config)
     source = Source(**config.required_input().model_dump())
-    keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint, config.environment) for endpoint in plan.endpoints()}
+    asked = plan.endpoints() if plan.mode != "files" else []
+    keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint, config.environment) for endpoint in asked}
     _exists(source)
     spark = session.own_session(config.spark.master, config.spark.conf)
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
-                         config.coverage_gate, keys, config.public(), config.output.good)
+                         config.coverage_gate, keys, config.public(), config.output.good, wait)
     return _run(plan, spark, read(spark, source), source, settings)
 
 
@@ -123,6 +126,7 @@ class _Settings:
     keys: Mapping[Endpoint, Secret] | None = None
     config: Mapping[str, Any] | None = None
     keep_good: bool = True
+    wait: bool = True
 
 
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
@@ -149,10 +153,11 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         settings.output.delete(".writable")
     except OSError as error:
         raise ConfigError(f"output {settings.output} cannot be written: {error}") from None
-    if session.local_slots(spark) is None and (said := scoring.unreachable(spark, settings.output)):
+    if plan.mode == "live" and session.local_slots(spark) is None and (said := scoring.unreachable(spark, settings.output)):
         raise ConfigError(f"executors cannot use {settings.output}: {said}. Replies are kept there, so it must be a place "
                           f"that driver and executors share, such as s3://, hdfs:// or /Volumes")
-    plan = _preflight(plan, settings.keys)
+    if plan.mode != "files":
+        plan = _preflight(plan, settings.keys)
     manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, slices=settings.slices,
                         config=settings.config or {})
     manifest.begin()
@@ -160,10 +165,17 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
     buckets = _buckets(settings.output / "replies", rows)
     try:
-        _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder)
+        if plan.mode == "live":
+            _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder)
+        else:
+            Rounds(spark, work, settings.output, folder, tasks, settings.wait).score(placing.bucketed(samples, buckets))
     except RagevalError as error:
-        manifest.end("interrupted" if isinstance(error, Interrupted) else "failed", reason=str(error))
+        manifest.end({Interrupted: "interrupted", Pending: "waiting"}.get(type(error), "failed"), reason=str(error))
         raise
+    except KeyboardInterrupt:
+        manifest.end("interrupted", reason="stopped")
+        raise Interrupted(f"stopped. What was sent goes on, and is taken up by the same command; it is kept under "
+                          f"{settings.output}") from None
     return _summarise(spark, plan, settings, folder, run_id, manifest)
 
 

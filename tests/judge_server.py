@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 if __package__ != "tests":  # run as a script
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from tests import oracle
+from tests.batch_server import Batches
 from tests.oracle import CHAT, EMBEDDINGS, MODELS, Answer, Given, Request, Settings, failure
 
 __all__ = ["Answer", "JudgeServer", "Request", "Stats"]
@@ -174,6 +175,8 @@ class JudgeServer(Settings):
         self.allowance, self.allowance_at = 1.0, 0.0
         self.bug: Exception | None = None
         self.done = asyncio.Event()
+        self.batched, self.batch_stats = list[Request](), Stats()
+        self.batches = Batches(self.answer_in_batch)
 
     def script(self, kind: str, *answers: Given) -> None:
         """The next answers to prompts of a kind, to "embeddings", or to "*": any that its own script leaves."""
@@ -224,7 +227,20 @@ class JudgeServer(Settings):
             connection.transport.abort()
         await asyncio.sleep(0)
 
+    def answer_in_batch(self, path: str, raw: bytes) -> tuple[int, bytes]:
+        """What is said to one line of a batch."""
+        request = oracle.read_request(path, {}, raw, time.monotonic())
+        self.batched.append(request)
+        self.batch_stats.arrive(request)
+        answer = oracle.refuse(self, request) or self.chosen(request, self.batch_stats.seen[request.digest])
+        self.batch_stats.answer(request, answer, time.monotonic())
+        return answer.status, oracle.render(self, request, answer)
+
     def receive(self, connection: Connection, method: str, path: str, headers: dict[str, str], raw: bytes) -> None:
+        if path.startswith(("/v1/files", "/v1/batches")):
+            known = not self.require_key or headers.get("authorization") == f"Bearer {self.require_key}"
+            connection.send(*(self.batches.serve(method, path, raw) if known else (401, b"{}")))
+            return
         try:
             request = oracle.read_request(path, headers, raw, time.monotonic())
             answer = self.gate(method, request)
@@ -267,12 +283,15 @@ class JudgeServer(Settings):
         return oracle.refuse(self, request)
 
     def choose(self, connection: Connection, request: Request) -> Answer:
-        """A scripted answer, else a fault, else the lasting answer, else the oracle's."""
         connection.move(True)
+        return self.chosen(request, self.stats.seen[request.digest])
+
+    def chosen(self, request: Request, times: int) -> Answer:
+        """A scripted answer, else a fault, else the lasting answer, else the oracle's."""
         if queue := self.scripts[request.kind] or self.scripts["*"]:
             return oracle.decide(self, queue.popleft(), request)
         answer = oracle.decide(self, self.lasting.get(request.kind, self.lasting.get("*", Answer())), request)
-        luck = request.luck(self.stats.seen[request.digest])
+        luck = request.luck(times)
         for rate, fault in (
             (self.error_rate, failure(500, "The server had an error.", "server_error")),
             (self.malformed_rate, answer.cut_short()),

@@ -47,9 +47,6 @@ def parse(values: Mapping[str, Any], source: str = "the config", environment: Ma
     for dotted, what in NOT_BUILT.items():
         if _has(values, dotted.split(".")):
             raise ConfigError(f"{source}: {dotted} ({what}) is not built yet in this version; leave it out")
-    judge = values.get("judge")
-    if isinstance(judge, Mapping) and judge.get("mode") in ("batch", "files"):
-        raise ConfigError(f"{source}: judge.mode: {judge['mode']} is not built yet in this version; use live")
     try:
         return Config.model_validate(_expanded(values, environment, ()))
     except ValidationError as error:

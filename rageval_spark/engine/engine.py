@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ import numpy as np
 from rageval_spark.engine.desk import Desk
 from rageval_spark.engine.embeddings import Gatherer
 from rageval_spark.engine.plan import MetricUse, Plan
+from rageval_spark.engine.replies import answer_row, reply_of, vector_row
 from rageval_spark.engine.retry import Patience
 from rageval_spark.engine.store import RepliesStore
 from rageval_spark.engine.window import Window
@@ -113,18 +113,12 @@ class Engine:
             rendered = desk.rendering.render(prompt, desk.rendering.language_of(sample.user_input, sample.response))
             key = rendered.key
             row, paid = await self._once(key, place, lambda: self._ask(desk, prompt, rendered, place))
-        counted = 0 if isinstance(prompt, Embed) else 1
         if isinstance(row, JudgeFault):
+            counted = 0 if isinstance(prompt, Embed) else 1
             return row if paid else JudgeFault(row.code, row.reason, partial=row.partial, usage=Usage(counted, counted))
         if row["served_model"]:
             self.served[row["model"]].add(row["served_model"])
-        if isinstance(prompt, Embed):
-            value: Any = np.frombuffer(row["vector"], dtype="<f4")
-        else:
-            value = prompt.value(json.loads(row["reply"]))
-        usage = Usage(counted, counted) if not paid else Usage(
-            counted, 0, row["prompt_tokens"], row["completion_tokens"], row["cached_tokens"], row["latency_ms"])
-        return Reply(value, usage, row["model"], tuple(row["flags"] or ()))
+        return reply_of(row, prompt, paid)
 
     def _desk(self, use: MetricUse, kind: str) -> Desk:
         known = self._by_use.get((id(use), kind))
@@ -181,11 +175,7 @@ class Engine:
             answer: Answer = end.value
         except JudgeFault as fault:
             raise JudgeFault(fault.code, fault.reason, partial=fault.partial, usage=fault.usage or spent) from None
-        row = {
-            "key": rendered.key, "kind": rendered.kind, "model": judge.model, "served_model": answer.served_model,
-            "fingerprint": answer.fingerprint, "reply": json.dumps(answer.reply, ensure_ascii=False),
-            "raw": list(answer.raw), "flags": list(answer.flags), "vector": None, **_took(answer.usage),
-        }
+        row = answer_row(rendered, judge.model, answer)
         self._store.put(place.bucket, row)
         return row
 
@@ -205,10 +195,7 @@ class Engine:
 
     async def _vector(self, desk: Desk, key: str, prompt: Embed, place: Place) -> dict[str, Any]:
         vector, usage, served = await self._gatherers[id(desk)].embed(prompt.text, place.order)
-        row = {
-            "key": key, "kind": prompt.kind, "model": desk.endpoint.model, "served_model": served, "fingerprint": None,
-            "reply": None, "raw": None, "flags": None, "vector": vector.astype("<f4").tobytes(), **_took(usage),
-        }
+        row = vector_row(key, prompt.kind, desk.endpoint.model, vector, usage, served)
         if np.isfinite(vector).all() and vector.any():  # an unusable vector fails its score, and is asked again
             self._store.put(place.bucket, row)
         return row
@@ -258,7 +245,3 @@ class Engine:
             self._retrying_s += wait
             await asyncio.sleep(wait)
 
-
-def _took(usage: Usage) -> dict[str, Any]:
-    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens,
-            "cached_tokens": usage.cached_tokens, "latency_ms": usage.latency_ms}

@@ -6,6 +6,7 @@ import contextlib
 import json
 import posixpath
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -74,6 +75,18 @@ class Folder:
             with contextlib.suppress(OSError):
                 system.delete_file(draft)
             raise
+
+    @contextlib.contextmanager
+    def writing(self, name: str) -> Iterator[Any]:
+        """A stream into a file, which is there once the block ends well; never half of it on a local disk."""
+        system = self._opened[0]
+        draft = f"{name}.{uuid.uuid4().hex}.tmp" if self.is_local else name
+        if self.is_local:
+            system.create_dir(posixpath.dirname(self.path(name)), recursive=True)
+        with system.open_output_stream(self.path(draft)) as out:
+            yield out
+        if self.is_local:
+            system.move(self.path(draft), self.path(name))
 
     def read(self, name: str) -> bytes:
         """The file's content; raises FileNotFoundError."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rageval_spark.errors import SampleFault
+from rageval_spark.errors import ConfigError, SampleFault
 from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge
@@ -91,6 +91,14 @@ class Plan:
 
     def judges(self) -> list[HttpJudge]:
         return [endpoint for endpoint in self.endpoints() if isinstance(endpoint, HttpJudge)]
+
+    @property
+    def mode(self) -> str:
+        """How prompts are answered: live, batch or files. Raises ConfigError where judges differ in it."""
+        modes = sorted({judge.mode for judge in self.judges()})
+        if len(modes) > 1:
+            raise ConfigError(f"judge.mode is {' for one judge and '.join(modes)} for another; all judges of a run share it")
+        return modes[0] if modes else "live"
 
     @property
     def max_concurrency(self) -> int:

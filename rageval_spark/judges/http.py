@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -31,6 +32,11 @@ class Secret:
 def headers_of(endpoint: Endpoint, key: Secret) -> dict[str, str]:
     authorization = {"Authorization": f"Bearer {key.value}"} if key.value else {}
     return {"Content-Type": "application/json", **authorization, **endpoint.headers}
+
+
+def as_it_is(request: Any) -> Any:
+    """How `requests` is to authenticate: not at all, or the password that ~/.netrc has for a host takes the key's place."""
+    return request
 
 
 def session(limit: int) -> aiohttp.ClientSession:

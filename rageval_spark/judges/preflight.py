@@ -12,7 +12,7 @@ import requests
 
 from rageval_spark.errors import ConfigError, JudgeFault, JudgeRefused
 from rageval_spark.judges.conversation import Completion, converse
-from rageval_spark.judges.http import Secret, headers_of
+from rageval_spark.judges.http import Secret, as_it_is, headers_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge
 from rageval_spark.judges.wire import (
     FORMATS,
@@ -130,7 +130,7 @@ def _completion(judge: HttpJudge, key: Secret, body: bytes) -> Completion:
 def _post(endpoint: Endpoint, path: str, key: Secret, body: bytes) -> bytes:
     try:
         answer = requests.post(f"{endpoint.base_url}/{path}", data=body, headers=headers_of(endpoint, key),
-                               params=dict(endpoint.query), timeout=endpoint.timeout_s, auth=_as_it_is)
+                               params=dict(endpoint.query), timeout=endpoint.timeout_s, auth=as_it_is)
     except requests.Timeout:
         raise Unanswered("JUDGE_TIMEOUT", f"no answer within {endpoint.timeout_s:g} s", transient=True) from None
     except requests.RequestException as error:
@@ -141,11 +141,6 @@ def _post(endpoint: Endpoint, path: str, key: Secret, body: bytes) -> bytes:
     refusal = refused(answer.status_code, answer.headers, answer.content)
     refusal.reason = key.hidden_in(refusal.reason)
     raise refusal
-
-
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Without it requests puts the password that ~/.netrc has for a host in the place of the key."""
-    return request
 
 
 def _root(error: BaseException) -> str:

@@ -58,6 +58,7 @@ class Endpoint(Settings):
     query: Mapping[str, str] = Field(default_factory=dict)
     extra_body: Mapping[str, Any] = Field(default_factory=dict)
     timeout_s: float = Field(default=60, gt=0)
+    deadline_h: float = Field(default=26, gt=0)
 
     @field_validator("base_url")
     @classmethod
@@ -85,10 +86,12 @@ class HttpJudge(Endpoint):
 
     `max_concurrency` bounds what is in flight over all tasks together, embeddings of the same `base_url` included.
     A prompt is given up after `max_attempts` failed attempts or `deadline_s` seconds. `price` is per million tokens.
+    `mode` "batch" has prompts answered through the Batch API, and takes no batch for alive after `deadline_h` hours;
+    "files" leaves them as files for whoever answers them.
     """
 
     provider: Literal["http"] = "http"
-    mode: Literal["live"] = "live"
+    mode: Literal["live", "batch", "files"] = "live"
     temperature: float | None = Field(default=0, ge=0)
     seed: int | None = None
     max_output_tokens: int | None = Field(default=None, gt=0)

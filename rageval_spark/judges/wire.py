@@ -192,6 +192,23 @@ def adapted(transport: Transport, refusal: Unanswered) -> Transport | None:
     return replace(transport, dropped=transport.dropped | {name})
 
 
+def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
+    """A line of a batch's output or error file: the request's id, and the body of its answer or why there is none.
+
+    Raises ValueError for a line that is none.
+    """
+    said = json.loads(line)
+    if not isinstance(said, Mapping) or not isinstance(said.get("custom_id"), str):
+        raise ValueError("it has no custom_id")
+    response, error = said.get("response"), said.get("error")
+    if isinstance(response, Mapping) and "body" in response:
+        body = _quoted(response["body"]).encode()
+        status = response.get("status_code", 200)
+        return said["custom_id"], body if status == 200 else refused(int(status), {}, body)
+    reason = error.get("message") or error.get("code") if isinstance(error, Mapping) else error
+    return said["custom_id"], Unanswered("JUDGE_HTTP", well_formed(f"the batch brought no answer: {reason}"), transient=True)
+
+
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait as `retry-after-ms` or `Retry-After` (seconds or a date) say; None where neither does."""
     lower = {name.casefold(): value for name, value in headers.items()}

@@ -43,6 +43,11 @@ def count_by_bucket(samples: DataFrame) -> Counter[int]:
         raise InputError(f"the data cannot be read: {first_line(error)}") from None
 
 
+def bucketed(samples: DataFrame, buckets: int) -> DataFrame:
+    """The samples with their `bucket`, wherever they are."""
+    return samples.withColumn("bucket", F.pmod(F.col(FINE), F.lit(buckets)))
+
+
 def placed(samples: DataFrame, by_fine: Counter[int], buckets: int, tasks: int) -> DataFrame:
     """The samples with their `bucket`, in `tasks` partitions, each sorted by bucket.
 
@@ -54,7 +59,7 @@ def placed(samples: DataFrame, by_fine: Counter[int], buckets: int, tasks: int) 
         by_bucket[fine % buckets] += count
     most = max(1.0, HEAVY * sum(by_bucket.values()) / tasks)
     heavy = sorted(bucket for bucket, count in by_bucket.items() if tasks > 1 and count > most)
-    samples = samples.withColumn("bucket", F.pmod(F.col(FINE), F.lit(buckets)))
+    samples = bucketed(samples, buckets)
     light = [(count, (bucket, None)) for bucket, count in by_bucket.items() if bucket not in heavy]
     task_of = packed([*light, *_cells(samples, heavy, most)], tasks)
     keys = partition_keys(tasks)

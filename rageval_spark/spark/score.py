@@ -57,7 +57,7 @@ def scoring(work: Work) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFr
         context = TaskContext.get()
         task = Task(work, context.partitionId() if context else 0)
         for batch in task.run(_rows(frames)):
-            yield pd.DataFrame([_record(one, work.run_id) for one in batch], dtype=object)  # keeps whole numbers beside nulls
+            yield pd.DataFrame([record(one, work.run_id) for one in batch], dtype=object)  # keeps whole numbers beside nulls
 
     return score
 
@@ -68,7 +68,7 @@ def _rows(frames: Iterator[pd.DataFrame]) -> Iterator[Row]:
             yield Row(sample_id, int(bucket), json.loads(sample), json.loads(slices), fault)
 
 
-def _record(one: Scored, run_id: str) -> dict[str, Any]:
+def record(one: Scored, run_id: str) -> dict[str, Any]:
     score, usage = one.score, one.score.usage
     passed = one.use.passed(score)
     return {

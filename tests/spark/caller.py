@@ -13,7 +13,7 @@ from rageval_spark import HttpJudge, evaluate
 
 def session(kind: str) -> SparkSession:
     builder: Any = SparkSession.builder
-    builder = builder.remote("local[2]") if kind == "connect" else builder.master(kind)
+    builder = builder.remote("local[2]") if kind == "connect" else builder.master(kind).config("spark.speculation", "true")
     builder = builder.config("spark.sql.session.timeZone", "Asia/Tokyo").config("spark.ui.enabled", "false")
     made: SparkSession = builder.getOrCreate()
     return made

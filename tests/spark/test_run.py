@@ -20,6 +20,7 @@ import pytest
 from rageval_spark.config import Config, parse
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import InputError
+from rageval_spark.run import _served
 from tests.judge_server import JudgeServer
 
 if TYPE_CHECKING:
@@ -233,6 +234,13 @@ def test_a_gate_that_is_not_met_is_told(finished: Finished) -> None:
         results = gated(gates, coverage, plan, finished.stats, 1)
         summary = {"gates": [vars(result) for result in results]}
         assert Run(finished.run.folder, finished.run.spark, summary).exit_code == code
+
+
+def test_a_judge_behind_which_the_model_changed_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    told = [{"served": {"gpt": ["gpt-1"], "embedder": ["e-1"]}}, {"served": {"gpt": ["gpt-2"]}}, {}]
+    assert _served(told) == {"gpt": {"gpt-1", "gpt-2"}, "embedder": {"e-1"}}
+    [warning] = caplog.messages
+    assert "replies of gpt come from more than one model: gpt-1, gpt-2" in warning
 
 
 def _plan(finished: Finished) -> Any:

@@ -29,6 +29,7 @@ def test_a_session_that_the_caller_made(kind: str, judge: JudgeServer, tmp_path:
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["connect"] == (kind == "connect")
     assert found["unchanged"]
+    assert ("spark.speculation is on" in done.stderr) == (kind != "connect")
     assert found["usable"] == 12
     assert sorted(found["scores"]) == sorted(
         [str(i), metric, score] for i in range(12) for metric, score in (("faithfulness", 1 / 3), ("context_relevancy", 1.0)))

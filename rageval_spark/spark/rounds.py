@@ -1,0 +1,188 @@
+"""Scoring in rounds, without I/O in tasks: samples meet the replies and results of their bucket in one stream."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from rageval_spark.engine import task
+from rageval_spark.engine.files import Folder
+from rageval_spark.engine.plan import Plan
+from rageval_spark.engine.replay import Replay, as_json
+from rageval_spark.engine.task import Scored, Work, sample_of
+from rageval_spark.sample import Sample
+from rageval_spark.spark.score import record
+from rageval_spark.spark.tables import SCORES
+
+REPLY, RESULT, SAMPLE = 0, 1, 2
+"""What a row of the stream is; those of a bucket come in this order."""
+STREAM = ("bucket", "place", "sample_id", "sample", "slices", "fault")
+FOUND = "what string, id string, bucket int, endpoint int, path string, body string, tokens long"
+"""What a pass finds: requests for what is missing, and replies that results became (`body` is the row as JSON)."""
+FOUND_COLUMNS = [column.split()[0] for column in FOUND.split(", ")]
+ROWS_AT_ONCE = 200
+TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
+STORED = """
+key string, kind string, model string, served_model string, fingerprint string, reply string, raw array<string>,
+flags array<string>, vector string, prompt_tokens long, completion_tokens long, cached_tokens long, latency_ms double,
+created_at double, run_id string
+"""
+"""A row of the replies store, its vector in base64."""
+
+
+def stream(samples: DataFrame, replies: DataFrame, results: DataFrame | None, tasks: int) -> DataFrame:
+    """Everything a pass reads: per bucket its replies, its results, its samples."""
+    nothing = F.lit(None).cast("string")
+
+    def shaped(rows: DataFrame, place: int) -> DataFrame:
+        return rows.select("bucket", F.lit(place).alias("place"), nothing.alias("sample_id"), F.col("said").alias("sample"),
+                           nothing.alias("slices"), nothing.alias("fault"))
+
+    rows = samples.select("bucket", F.lit(SAMPLE).alias("place"), "sample_id", "sample", "slices", "fault")
+    rows = rows.unionByName(shaped(replies, REPLY))
+    if results is not None:
+        rows = rows.unionByName(shaped(results, RESULT))
+    return rows.repartition(tasks, "bucket").sortWithinPartitions("bucket", "place", "sample_id").select(*STREAM)
+
+
+def stored(spark: SparkSession, store: Folder) -> DataFrame:
+    """The rows of a replies store: `bucket`, and `said` as JSON."""
+    columns = STORED.replace("vector string", "vector binary")
+    if not any(name.startswith("bucket=") for name in store.folders()):
+        rows = spark.createDataFrame([], columns + ", bucket int")
+    else:
+        read = spark.read.schema(columns).option("recursiveFileLookup", "true").option("ignoreCorruptFiles", "true")
+        rows = read.option("pathGlobFilter", "*.parquet").parquet(store.for_spark())
+        rows = rows.withColumn("bucket", F.regexp_extract(F.input_file_name(), r"bucket=(\d+)", 1).cast("int"))
+    row = F.struct(*[F.base64("vector").alias("vector") if name == "vector" else F.col(name)
+                     for name in rows.columns if name not in ("bucket", "raw")])
+    usable = rows.where("key is not null and (reply is not null or vector is not null)")
+    return usable.select("bucket", F.to_json(row, {"ignoreNullFields": "false"}).alias("said"))
+
+
+def keep(found: DataFrame, store: Folder) -> None:
+    """Add the replies that a pass found to the store."""
+    row = F.from_json("body", STORED).alias("row")
+    rows = found.where("what = 'reply'").select(row, F.format_string("%03d", "bucket").alias("bucket")).select("row.*", "bucket")
+    rows = rows.withColumn("vector", F.unbase64("vector"))
+    rows.write.mode("append").partitionBy("bucket").parquet(store.for_spark())
+
+
+def requests(found: DataFrame) -> DataFrame:
+    """What is to be asked: each request once, with the buckets that wait for it."""
+    first = [F.first(name).alias(name) for name in ("endpoint", "path", "body", "tokens")]
+    return found.where("what = 'request'").groupBy("id").agg(*first, F.collect_set("bucket").alias("buckets"))
+
+
+def measured(requests: DataFrame) -> tuple[int, int]:
+    """How many requests there are, and a number that is the same for the same ones."""
+    [row] = requests.agg(F.count("*"), F.sum(F.crc32("id"))).collect()
+    return row[0], row[1] or 0
+
+
+def asked(spark: SparkSession, path: str) -> Iterator[tuple[str, int, str, str, int]]:
+    """The requests of a table, those of one endpoint and path together: id, endpoint, path, body, tokens. Partition by
+    partition: what the driver holds does not grow with their number."""
+    rows = spark.read.parquet(path).orderBy("endpoint", "path", "id")
+    yield from rows.select("id", "endpoint", "path", "body", "tokens").toLocalIterator()
+
+
+def took(found: DataFrame) -> list[Row]:
+    """What the replies that a pass found took, each counted once: sums by model, served model and kind, and whether
+    the server left a number out."""
+    rows = found.where("what = 'reply'").dropDuplicates(["id"]).select(F.from_json("body", STORED).alias("row")).select("row.*")
+    return rows.groupBy("model", "served_model", "kind").agg(
+        F.count("*").alias("count"), *[F.sum(name).alias(name) for name in TOKENS],
+        *[F.max(F.col(name).isNull()).alias(f"no_{name}") for name in TOKENS]).collect()
+
+
+def reused(spark: SparkSession, scores: str) -> int:
+    """How many prompts of a table of scores were paid for before."""
+    [row] = spark.read.schema(SCORES).parquet(scores).agg(F.sum("n_reused")).collect()
+    return row[0] or 0
+
+
+def results(spark: SparkSession, prompts: Sequence[str], files: Sequence[str]) -> DataFrame | None:
+    """Lines of batch output files by the buckets that wait for them; None where there are none.
+
+    `prompts` are the tables that `requests` made.
+    """
+    if not files:
+        return None
+    id = F.get_json_object("value", "$.custom_id").alias("id")
+    lines = spark.read.text(list(files)).select(id, F.col("value").alias("said"))
+    asked = spark.read.parquet(*prompts).select("id", F.explode("buckets").alias("bucket")).distinct()
+    return lines.join(asked, "id").select("bucket", "said")
+
+
+def collecting(work: Work) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """The function of a pass that finds what is missing (FOUND)."""
+
+    def collect(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        return _framed(_found(frames, work), FOUND_COLUMNS)
+
+    return collect
+
+
+def scoring(work: Work) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """The function of the last pass: every score there is (SCORES), a fault where a reply is still missing."""
+
+    def score(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        replay = Replay(work.plan, work.run_id, work.oldest, last=True)
+        scores = (record(one, work.run_id) for row in _samples(frames, replay) for one in _scored(row, work.plan, replay))
+        return _framed(scores)
+
+    return score
+
+
+def _found(frames: Iterator[pd.DataFrame], work: Work) -> Iterator[tuple[Any, ...]]:
+    replay = Replay(work.plan, work.run_id, work.oldest)
+    for row in _samples(frames, replay):
+        deque(_scored(row, work.plan, replay), maxlen=0)  # for what it asks
+        for one in replay.requests:
+            yield "request", one.id, row.bucket, one.endpoint, one.path, one.body, one.tokens
+        for kept in replay.accepted:
+            yield "reply", kept["key"], row.bucket, None, None, as_json(kept), None
+        replay.requests.clear()
+        replay.accepted.clear()
+
+
+def _framed(rows: Iterator[Any], columns: list[str] | None = None) -> Iterator[pd.DataFrame]:
+    while some := list(islice(rows, ROWS_AT_ONCE)):
+        yield pd.DataFrame(some, columns=columns, dtype=object)
+
+
+def scored(rows: DataFrame, work: Work) -> DataFrame:
+    return rows.mapInPandas(scoring(work), SCORES)
+
+
+def _samples(frames: Iterator[pd.DataFrame], replay: Replay) -> Iterator[task.Row]:
+    """The samples of a stream, what is known of their bucket told to the replay before."""
+    bucket = None
+    for frame in frames:
+        for of, place, sample_id, said, slices, fault in frame.itertuples(index=False, name=None):
+            if of != bucket:
+                bucket = of
+                replay.begin()
+            if place == REPLY:
+                replay.know(json.loads(said))
+            elif place == RESULT:
+                replay.learn(said)
+            else:
+                yield task.Row(sample_id, int(of), json.loads(said), json.loads(slices), fault)
+
+
+def _scored(row: task.Row, plan: Plan, replay: Replay) -> Iterator[Scored]:
+    for group in plan.groups:
+        sample = sample_of(row, group)
+        for use in group.uses:
+            score = replay.score(use, sample) if isinstance(sample, Sample) else sample
+            if score is not None:
+                yield Scored(row, group, use, score)
