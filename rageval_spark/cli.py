@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +19,19 @@ from rich.table import Table
 
 from rageval_spark.errors import ConfigError, RagevalError
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
-                  help="Evaluate RAG systems and agents on Spark: every judge reply paid once, every failure counted.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, invoke_without_command=True, pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Evaluate RAG systems and agents on Spark: every judge reply paid once, every failure counted.")
+
+
+@app.callback()
+def common(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(installed("rageval-spark"))
+        raise typer.Exit
 
 
 @app.command()
@@ -73,7 +85,7 @@ def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: b
     if as_json:
         print(json.dumps(done.summary, ensure_ascii=False, allow_nan=False))
     else:
-        show(done.summary, done.worst())
+        show(done.summary, done.worst(), done.failures() if any(map(_failed, done.summary["metrics_score"].values())) else ())
         print(done.folder)
     raise typer.Exit(done.exit_code)
 
@@ -88,13 +100,14 @@ def score(
     api_key_env: Annotated[str | None, typer.Option(help="Name of the variable with the judge's key.")] = None,
     embedding_model: Annotated[str | None, typer.Option(help="The embedding model; by default the judge's.")] = None,
 ) -> None:
-    """Score one sample without Spark, and print the score with its details as JSON.
+    """Score one sample without Spark, and print the score with its details as JSON. Ends with 3 where it failed.
 
     Without --base-url and --model the embedded judge is asked: a heuristic screen that compares words.
     """
     from rageval_spark.config import metric_of
     from rageval_spark.engine.single import score as score_one
     from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Judge
+    from rageval_spark.sample import known_names
 
     parameters = _object(params, "--params")
     if sample.startswith("@"):
@@ -116,8 +129,11 @@ def score(
         except ValidationError as error:
             raise ConfigError("; ".join(f"--{'-'.join(map(str, one['loc'])).replace('_', '-')}: {one['msg']}"
                                         for one in error.errors())) from None
+    if unread := set(values) - set(known_names()):
+        print(f"rageval: not read: {', '.join(sorted(unread))}; known are {', '.join(known_names())}", file=sys.stderr)
     found = score_one(asked, values, judge, embeddings)
     print(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False))
+    raise typer.Exit(3 if found.status == "failed" else 0)
 
 
 @app.command()
@@ -190,7 +206,8 @@ def store_compact(output: Output) -> None:
     from rageval_spark.engine import upkeep
     from rageval_spark.engine.files import Folder
 
-    print("{:,} files became {:,}".format(*upkeep.compact(Folder(output))))
+    files, left, _ = upkeep.compact(Folder(output))
+    print(f"{files:,} files became {left:,}")
 
 
 @store.command("prune")
@@ -206,7 +223,12 @@ def store_prune(
     if age is None:
         raise ConfigError(f"--older-than takes a number of hours, days or weeks such as 12h, 90d or 6w, found {older_than!r}")
     seconds = float(age[1]) * {"h": 3600, "d": 86_400, "w": 604_800}[age[2]]
-    print("{:,} files became {:,}".format(*upkeep.prune(Folder(output), time.time() - seconds)))
+    files, left, deleted = upkeep.prune(Folder(output), time.time() - seconds)
+    print(f"{deleted:,} replies deleted; {files:,} files became {left:,}")
+
+
+def _failed(group: Mapping[str, Any]) -> bool:
+    return any(stat["n_failed"] for stat in group["stats"].values())
 
 
 def _object(text: str, option: str) -> dict[str, Any]:

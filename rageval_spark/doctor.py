@@ -106,8 +106,8 @@ MEANING: Mapping[str, str] = {
     "malformed": "cannot be read: code INVALID_INPUT", "same id": "have the id of another row",
     "same content": "repeat another row: judged once", "in Chinese": "ask in Chinese",
     "unanswerable": "should be refused",
-    "without retrieved_contexts": "have no context: mostly code NO_CONTEXT",
-    "without response": "have no response: code NO_ANSWER",
-    "without reference": "have no reference: code NO_REFERENCE", "without user_input": "have no question",
+    "without retrieved_contexts": "have no context: most metrics skip them",
+    "without response": "have no response: most metrics skip them",
+    "without reference": "have no reference: metrics that need one skip them", "without user_input": "have no question",
 }
 """What a count of the profile says of its rows."""

@@ -6,9 +6,10 @@ import logging
 import os
 import re
 import secrets
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ from rageval_spark.spark.read import Source, read, resolved, unfed
 from rageval_spark.spark.samples import normalised
 from rageval_spark.spark.stats import stats, tally
 from rageval_spark.spark.tables import SCORES, STATS
-from rageval_spark.spark.worst import worst
+from rageval_spark.spark.worst import failures, worst
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,8 +49,8 @@ class Run:
     """A finished run: its folder, its tables as DataFrames, its summary."""
 
     folder: Folder
-    spark: SparkSession
-    summary: Mapping[str, Any]
+    spark: SparkSession = field(repr=False)
+    summary: Mapping[str, Any] = field(repr=False)
 
     @property
     def scores(self) -> DataFrame:
@@ -63,6 +64,10 @@ class Run:
         """The samples that miss the threshold of the first metric by most, then of the next, with what they missed."""
         metrics = dict.fromkeys(name for group in self.summary["metrics_score"].values() for name in group["stats"])
         return worst(self.scores, list(metrics), count)
+
+    def failures(self) -> list[Mapping[str, Any]]:
+        """For each code of failed scores: how many there are, and metric, sample_id and reason of one."""
+        return failures(self.scores)
 
     @property
     def exit_code(self) -> int:
@@ -79,6 +84,9 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | N
     `fields` maps sample field to column; without it columns are taken by name. The DataFrame is read twice, once to
     count and once to score; one that is not repeatable should be written first. Its session stays as it is. Raises RagevalError.
     """
+    if not hasattr(df, "sparkSession"):
+        raise ConfigError(f"evaluate takes a Spark DataFrame, found {type(df).__module__}.{type(df).__name__}; "
+                          f"spark.createDataFrame(…) makes one of pandas")
     given = [metric_of(metric, {}) if isinstance(metric, str) else metric
              for metric in ([metrics] if isinstance(metrics, str) else metrics)]
     group = field_group(fields or {}, [use_of(metric, judge, embeddings) for metric in given], "evaluate")
@@ -147,7 +155,10 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     by_fine = placing.count_by_bucket(samples)
     rows = sum(by_fine.values())
     if not rows:
-        raise InputError(f"{source} holds no rows")
+        raise InputError(f"{source} is empty: it holds no rows")
+    if stranger := session.foreign_python(spark):
+        raise ConfigError(f"Spark's Python workers run {stranger}, which cannot import rageval_spark. Set PYSPARK_PYTHON="
+                          f"{sys.executable} before the session is made")
     try:
         settings.output.write(".writable", b"")
         settings.output.delete(".writable")
@@ -160,6 +171,8 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         plan = _preflight(plan, settings.keys)
     manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, slices=settings.slices,
                         config=settings.config or {})
+    if manifest.replaces_another():
+        log.warning("run %s is there already, made with another config: its results are replaced", run_id)
     manifest.begin()
     work = _work(plan, settings.output, folder, run_id)
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
@@ -236,6 +249,9 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
                          scale=settings.scale, gates=gates,
                          served_models=sorted(set().union(*served.values())))
+    if summary["total"] < manifest.rows:
+        log.warning("%s of %s rows have the id of another row: a sample is counted once, its scores for each row",
+                    f"{manifest.rows - summary['total']:,}", f"{manifest.rows:,}")
     if not settings.keep_good:
         scoring.drop_good(spark, folder)
     folder.write_json("summary.json", summary)
@@ -262,4 +278,4 @@ def _exists(source: Source) -> None:
     if path and "://" not in path and not any(sign in path for sign in "*?[{") and not os.environ.get("HADOOP_CONF_DIR"):
         folder = Folder(path)
         if not folder.exists():
-            raise InputError(f"there is no file or folder {path}")
+            raise InputError(f"there is no file or folder {path}" + ("" if path.startswith("/") else f" in {os.getcwd()}"))

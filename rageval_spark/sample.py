@@ -80,6 +80,11 @@ def fields_found(names: Mapping[str, Any] | Sequence[str]) -> dict[str, str]:
     return found
 
 
+def known_names() -> list[str]:
+    """Every name that a sample's field may go by."""
+    return [name for field in FIELDS for name in (field, *ALIASES.get(field, ()))]
+
+
 def blank(text: str | None) -> bool:
     return text is None or not text.strip()
 

@@ -44,8 +44,9 @@ def test_one_sample_is_scored_as_json(judge: JudgeServer) -> None:
 
 def test_a_failed_score_is_printed_with_its_code(judge: JudgeServer) -> None:
     judge.always("list_claims", Answer(content="I would rather not."))
-    found = json.loads(score(judge).stdout)
-    assert (found["score"], found["status"], found["code"]) == (None, "failed", "JUDGE_PARSE")
+    done = score(judge)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["score"], found["status"], found["code"]) == (3, None, "failed", "JUDGE_PARSE")
     assert "I would rather not." in found["reason"]
 
 
@@ -130,5 +131,6 @@ def test_a_store_is_looked_after(tmp_path: Path) -> None:
     (tmp_path / "replies/bucket=001/part-torn.parquet").write_bytes(b"PAR1")
     done = rageval("store", "verify", str(tmp_path))
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "1 fault found")
-    assert rageval("store", "prune", str(tmp_path), "--older-than", "0h").stdout == "2 files became 1\n"
+    assert rageval("store", "prune", str(tmp_path), "--older-than", "0h").stdout == (
+        "2 replies deleted; 2 files became 1\n")
     assert json.loads(rageval("store", "stats", str(tmp_path)).stdout)["replies"] == 0

@@ -59,7 +59,7 @@ def test_the_first_command_shows_what_the_readme_shows(tmp_path: Path) -> None:
     first, second = blocks("bash")[0].splitlines()
     assert second == "make test"  # which is what runs this test
     printed = run(first, tmp_path)
-    excerpt = re.search(r"^```\n(question,answer.*?)^```", README.read_text(), re.S | re.M)
+    excerpt = re.search(r"^```\n(fields: .*?)^```", README.read_text(), re.S | re.M)
     assert excerpt is not None
     for line in excerpt[1].splitlines():
         assert line == "…" or line in printed

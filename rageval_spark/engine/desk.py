@@ -32,6 +32,11 @@ class Desk:
         else:
             self.rendering = Rendering(endpoint.signature())
 
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds nothing was answered though it was asked."""
+        return time.monotonic() - self._trouble_since if self._trouble_since else 0.0
+
     async def enter(self, order: int, tokens: int, prefix: str) -> None:
         """Wait for a place in the window. Raises JudgeFault, without a place, once no prompt can succeed."""
         self._fail_if_fatal()

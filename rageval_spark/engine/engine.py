@@ -72,6 +72,7 @@ class Engine:
         windows = self.windows.values()
         return {
             "counts": dict(self.counts), "usage": spent,
+            "silent_s": round(max((desk.silent_s for desk in self._desks.values()), default=0.0), 1),
             "served": {model: sorted(served.copy()) for model, served in dict(self.served).items()},
             "waits": {"window_s": round(sum(window.waited_s for window in windows), 1),
                       "rate_s": round(sum(window.paced_s for window in windows), 1), "retry_s": round(self._retrying_s, 1)},
@@ -109,10 +110,14 @@ class Engine:
         if isinstance(prompt, Embed):
             key = desk.rendering.embedding_key(prompt)
             row, paid = await self._once(key, place, lambda: self._vector(desk, key, prompt, place))
+            if not paid:
+                self.counts["embeddings_reused"] += 1
         else:
             rendered = desk.rendering.render(prompt, desk.rendering.language_of(sample.user_input, sample.response))
             key = rendered.key
             row, paid = await self._once(key, place, lambda: self._ask(desk, prompt, rendered, place))
+            if not paid:
+                self.counts["reused"] += 1
         if isinstance(row, JudgeFault):
             counted = 0 if isinstance(prompt, Embed) else 1
             return row if paid else JudgeFault(row.code, row.reason, partial=row.partial, usage=Usage(counted, counted))
@@ -134,10 +139,8 @@ class Engine:
                     ) -> tuple[Mapping[str, Any] | JudgeFault, bool]:
         """The stored row for a key, and whether this call paid for it. Asked once however many want it at a time."""
         if (row := self._store.find(place.bucket, key)) is not None:
-            self.counts["reused"] += 1
             return row, False
         if (shared := self._in_flight.get(key)) is not None:
-            self.counts["reused"] += 1
             reply = await asyncio.shield(shared)
             if not isinstance(reply, JudgeFault):
                 self._store.keep(place.bucket, reply)
@@ -239,7 +242,8 @@ class Engine:
                 if refusal.status in wire.THROTTLED:  # keep the place for a round trip, or the next is refused at once
                     await asyncio.sleep(min(desk.window.round_trip_s, 1.0))
                 if wait:
-                    self.counts[f"retry_{refusal.status or refusal.code.removeprefix('JUDGE_').lower()}"] += 1
+                    cause = refusal.status or ("timeout" if refusal.code == "JUDGE_TIMEOUT" else "no connection")
+                    self.counts[f"retry_{cause}"] += 1
             finally:
                 desk.window.release(prefix, answered)
             self._retrying_s += wait

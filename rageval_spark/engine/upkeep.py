@@ -6,6 +6,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -43,7 +44,11 @@ def stats(output: Folder) -> dict[str, Any]:
                 tokens[name] += pc.sum(rows[name]).as_py() or 0
         found["replies"] += len(keys)
     return {**found, **tokens, "kinds": dict(kinds.most_common()), "served_models": dict(served.most_common()),
-            "oldest": min(times, default=None), "newest": max(times, default=None)}
+            "oldest": _date(min(times, default=None)), "newest": _date(max(times, default=None))}
+
+
+def _date(time: float | None) -> str | None:
+    return None if time is None else datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="seconds")
 
 
 def verify(output: Folder) -> Iterator[str]:
@@ -58,21 +63,22 @@ def verify(output: Folder) -> Iterator[str]:
                 yield f"{bucket}/{name}: {broken} of {len(rows)} rows hold no reply"
 
 
-def compact(output: Folder) -> tuple[int, int]:
-    """Make one file of each bucket's, each prompt's newest reply in it; the numbers of files before and after.
+def compact(output: Folder) -> tuple[int, int, int]:
+    """Make one file of each bucket's, each prompt's newest reply in it: the numbers of files before and after, and of rows
+    that are gone.
 
     Files that cannot be read stay as they are. Runs may read and write meanwhile.
     """
     return _rewritten(output, lambda rows: rows)
 
 
-def prune(output: Folder, before: float) -> tuple[int, int]:
+def prune(output: Folder, before: float) -> tuple[int, int, int]:
     """Compact, without the replies that were made before a time (seconds since 1970)."""
     return _rewritten(output, lambda rows: rows.filter(pc.greater_equal(pc.fill_null(rows["created_at"], 0.0), before)))
 
 
-def _rewritten(output: Folder, kept: Callable[[pa.Table], pa.Table]) -> tuple[int, int]:
-    before = after = 0
+def _rewritten(output: Folder, kept: Callable[[pa.Table], pa.Table]) -> tuple[int, int, int]:
+    before = after = gone = 0
     for bucket in _buckets(output):
         parts = dict(_parts(bucket))
         readable = {name: rows for name, rows in parts.items() if isinstance(rows, pa.Table)}
@@ -81,6 +87,7 @@ def _rewritten(output: Folder, kept: Callable[[pa.Table], pa.Table]) -> tuple[in
             continue
         rows = pa.concat_tables(readable.values())
         left = kept(_newest(rows))
+        gone += len(rows) - len(left)
         if len(left):
             after += 1
             if len(readable) == 1 and len(left) == len(rows):
@@ -88,7 +95,7 @@ def _rewritten(output: Folder, kept: Callable[[pa.Table], pa.Table]) -> tuple[in
             store.write_part(bucket, f"part-{uuid.uuid4().hex[:12]}-000000.parquet", left)
         for name in readable:
             bucket.delete(name)
-    return before, after
+    return before, after, gone
 
 
 def _newest(rows: pa.Table) -> pa.Table:

@@ -106,7 +106,7 @@ def _learnt(endpoint: Endpoint, transport: Transport, refusal: Unanswered) -> Tr
                 else ". No key was sent: name its environment variable with api_key_env")
     elif refusal.status == 404:
         hint = f". Is {endpoint.model!r} a model of this server, and does base_url end where /chat/completions begins?"
-    raise JudgeRefused(f"{endpoint.model} at {endpoint.base_url} cannot be used: {refusal.reason}{hint}") from None
+    raise JudgeRefused(f"{endpoint.model} at {endpoint.base_url} cannot be used: {refusal.reason.rstrip('.')}{hint}") from None
 
 
 def _patiently(ask: Callable[[], T], endpoint: HttpJudge | HttpEmbeddings) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -18,7 +19,7 @@ class Manifest:
 
     def __init__(self, folder: Folder, plan: Plan, *, run_id: str, name: str, rows: int, slices: Sequence[str],
                  config: Mapping[str, Any]):
-        self._folder = folder
+        self._folder, self.rows = folder, rows
         self._what = {
             "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "slices": list(slices),
             "field_groups": [{"key": group.key, "fields": dict(group.fields), "metrics": [
@@ -31,6 +32,16 @@ class Manifest:
                          "pyarrow": _version("pyarrow"), "python": platform.python_version()},
             "began_at": _now(),
         }
+
+    def replaces_another(self) -> bool:
+        """Whether a run of this id is complete, but was made otherwise."""
+        try:
+            before = self._folder.read_json("manifest.json")
+        except (FileNotFoundError, ValueError):
+            return False
+        made = json.loads(json.dumps(self._what, default=str))
+        return bool(before.get("status") == "complete"
+                    and any(before.get(name) != made[name] for name in ("config", "field_groups", "judges")))
 
     def begin(self) -> None:
         self._folder.write_json("manifest.json", {**self._what, "status": "running"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +17,10 @@ from rageval_spark.engine import beats
 from rageval_spark.engine.files import Folder
 
 LINE_EVERY_S = 30.0
+RECENT_S = 60.0
+"""The time left is judged by the pace of so many seconds."""
+SILENCE_S = 10.0
+"""For so long a judge may answer nothing without being spoken of."""
 
 
 class Progress:
@@ -33,6 +37,7 @@ class Progress:
     def __enter__(self) -> Progress:
         self._began = time.monotonic()
         self._before = (self._began, 0)
+        self._done = deque([(self._began, 0)])
         if self._shown:
             self._thread.start()
         return self
@@ -63,7 +68,12 @@ class Progress:
         rate = (spent["prompts"] - prompts_then) / max(now - since, 0.1)
         if now - since > 5:
             self._before = (now, spent["prompts"])
-        left = (now - self._began) / done * (self._judgements - done) if done else None
+        self._done.append((now, done))
+        while now - self._done[0][0] > RECENT_S:
+            self._done.popleft()
+        then, done_then = self._done[0]
+        lately = done - done_then
+        left = (now - then) / lately * (self._judgements - done) if lately else None
         parts = [f"{done:,} of {self._judgements:,} judgements", f"{rate:.0f} prompts/s", f"{spent['in_flight']} in flight",
                  f"{spent['reused']:,} reused", f"{spent['failed_scores']:,} failed"]
         retries = {name.removeprefix("retry_"): count for name, count in spent.items() if name.startswith("retry_")}
@@ -73,7 +83,10 @@ class Progress:
         paced = sum(beat.get("waits", {}).get("rate_s", 0.0) for beat in told)
         if paced > 0.5 * len(told) * (now - self._began):
             parts.append("held to the rate limits")
-        return " · ".join([*parts, f"{duration(left)} left" if left is not None else "starting"])
+        silent = max((beat.get("silent_s", 0.0) for beat in told if not beat.get("done")), default=0.0)
+        if silent > SILENCE_S:
+            parts.append(f"NO ANSWER from the judge for {duration(silent)}")
+        return " · ".join([*parts, f"{duration(left)} left" if left is not None else "starting" if not done else "stalled"])
 
 
 def totals(told: Sequence[Mapping[str, Any]]) -> Counter[str]:

@@ -22,7 +22,9 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDE)
 
 
-def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, Any]]],
+         failures: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Print a run: its summary, its worst samples, and for each code of failed scores an example."""
     out = console()
     for key, group in summary["metrics_score"].items():
         out.print(_metrics(key, group["stats"]))
@@ -37,6 +39,9 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
     if usage["prompts"] or usage["reused"]:
         cost = "unknown (no price given)" if usage["cost"] is None else f"{usage['cost']:.4f}"
         out.print(f"{usage['prompts']:,} prompts, {usage['reused']:,} reused; cost {cost}")
+    for failure in failures:
+        out.print(f"failed with {failure['code']}, {failure['count']:,} times; once, in {failure['metric']} of "
+                  f"{failure['sample_id']}: {failure['reason']}", soft_wrap=True)
     for gate in summary["gates"]:
         found = "nothing scored" if gate["found"] is None else _number(gate["found"])
         out.print(f"gate {gate['gate']}: {found}, wanted {_number(gate['wanted'])}: {'met' if gate['met'] else 'NOT MET'}")
@@ -49,7 +54,8 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
 
 
 def _metrics(key: str, stats: Mapping[str, Mapping[str, Any]]) -> Table:
-    table = Table("metric", "average", "95 %", "min", "max", "scored", "skipped", "failed", title=key, title_justify="left")
+    table = Table("metric", "average", "95 %", "min", "max", "scored", "skipped", "failed", title=f"fields: {key}",
+                  title_justify="left")
     for name, stat in stats.items():
         interval = f"{_number(stat['ci_low'])}–{_number(stat['ci_high'])}" if stat["ci_low"] is not None else ""
         figures = [_number(stat[f"score_{figure}"]) for figure in ("average", "min", "max")]

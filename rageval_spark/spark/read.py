@@ -99,8 +99,10 @@ def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str)
             raise InputError(f"{use.name} reads {', '.join(missing)}, which fields does not map; the columns of {source} are "
                              f"{', '.join(columns)}. Add {missing[0]}: <column>, or map nothing where columns have these names")
     needed = {use.name: [name for name in use.metric.reads if name not in fields] for use in group.uses}
-    if needed and all(set(missing) >= set(use.metric.reads) - {"user_input"} and missing
-                      for use, missing in zip(group.uses, needed.values(), strict=True)):
+    nothing_read = all(set(missing) >= set(use.metric.reads) - {"user_input"}
+                       for use, missing in zip(group.uses, needed.values(), strict=True))
+    spare = set(columns) - set(found.values())  # a column under another name is a mistake; one that is not there may be meant
+    if needed and all(set(missing) - {"user_input"} for missing in needed.values()) and (nothing_read or spare):
         name = next(iter(needed))
         aliases = "; ".join(f"{field}: {' | '.join(ALIASES[field])}" for field in needed[name] if field in ALIASES)
         reads = ", ".join(group.uses[0].metric.reads)
@@ -111,9 +113,10 @@ def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str)
 
 
 def unfed(groups: Sequence[FieldGroup]) -> list[str]:
-    """A sentence for each metric that reads a field for which the data has no column."""
+    """A sentence for each metric that reads a field for which the data has no column, and so scores nothing. The question
+    alone may be missing: metrics judge without it."""
     return [f"{use.name} ({group.key}): no column for {', '.join(missing)}" for group in groups for use in group.uses
-            if (missing := [name for name in use.metric.reads if name not in group.fields])]
+            if (missing := [name for name in use.metric.reads if name not in group.fields and name != "user_input"])]
 
 
 TAKES = {

@@ -68,6 +68,19 @@ def local_slots(spark: SparkSession) -> int | None:
     return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
 
 
+def foreign_python(spark: SparkSession) -> str | None:
+    """The Python that workers run, where it cannot import this package; None where it can, or where it cannot be told:
+    on a cluster, or in a session that was made with another setting than the environment has now."""
+    if local_slots(spark) is None:
+        return None
+    named = os.environ.get("PYSPARK_PYTHON") or spark.conf.get("spark.pyspark.python", None) or "python3"
+    program = shutil.which(named)
+    if program is None or os.path.abspath(program) == os.path.abspath(sys.executable):
+        return None
+    known = subprocess.run([program, "-c", "import rageval_spark"], capture_output=True, stdin=subprocess.DEVNULL)
+    return program if known.returncode else None
+
+
 def find_java() -> None:
     """Make a Java runtime known to Spark: JAVA_HOME, the PATH, or the one that the [java] extra brings."""
     if java_version(os.environ.get("JAVA_HOME")) or (not os.environ.get("JAVA_HOME") and java_version(None)):

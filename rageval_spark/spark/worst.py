@@ -12,6 +12,13 @@ from pyspark.sql import functions as F
 SHOWN = ("metric", "score", "reason", "details")
 
 
+def failures(scores: DataFrame) -> list[Mapping[str, Any]]:
+    """For each code of failed scores: how many there are, and metric, sample_id and reason of one. Starts one job."""
+    one = F.min(F.struct("metric", "sample_id", "reason")).alias("one")
+    rows = scores.where("status = 'failed'").groupBy("code").agg(F.count("*").alias("count"), one).orderBy("code")
+    return [row.asDict() for row in rows.select("code", "count", "one.*").collect()]
+
+
 def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str, list[Mapping[str, Any]]]:
     """The `count` samples that miss a threshold worst, each with its scores below their threshold (as SHOWN).
 

@@ -1,0 +1,69 @@
+"""What a run says of data and sessions that are not as they should be, by the embedded judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rageval_spark import EmbeddedJudge, evaluate
+from rageval_spark.errors import ConfigError, InputError
+from rageval_spark.spark import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TYPES = "id string, question string, answer string, contexts array<string>"
+
+
+def frame(spark: SparkSession, *ids: str, types: str = TYPES) -> DataFrame:
+    return spark.createDataFrame([(id, "How deep is the lake?", "The lake is 30 m deep.", ["The lake is 30 m deep."])
+                                  for id in ids], types)
+
+
+def run(df: Any, folder: Path, metrics: Any = "faithfulness", **settings: Any) -> Any:
+    return evaluate(df, [metrics], judge=EmbeddedJudge(), output=str(folder / "out"), **settings)
+
+
+def test_ids_that_repeat_are_told(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    done = run(frame(spark, "a", "a", "b"), tmp_path)
+    assert (done.summary["total"], done.scores.count()) == (2, 3)
+    assert [message for message in caplog.messages if "have the id of another row" in message] == [
+        "1 of 3 rows have the id of another row: a sample is counted once, its scores for each row"]
+
+
+def test_a_run_that_takes_the_place_of_another_says_so(spark: SparkSession, tmp_path: Path,
+                                                       caplog: pytest.LogCaptureFixture) -> None:
+    for metrics, warnings in (("faithfulness", 0), ("faithfulness", 0), ("context_relevancy", 1)):
+        run(frame(spark, "a"), tmp_path, metrics, run_id="nightly")
+        assert len([message for message in caplog.messages if "results are replaced" in message]) == warnings
+
+
+def test_an_example_of_each_failure_is_given(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [("a", "q?", "An answer.", '[{"x": 1}]'), ("b", "q?", "An answer.", '[{"x": 2}]')]
+    df = spark.createDataFrame(rows, TYPES.replace("array<string>", "string"))
+    [failure] = run(df, tmp_path).failures()
+    assert (failure["code"], failure["count"], failure["sample_id"]) == ("INVALID_INPUT", 2, "a")
+
+
+def test_columns_under_other_names_are_a_mistake_where_nothing_could_be_scored(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no column provides retrieved_contexts"):
+        run(frame(spark, "a", types=TYPES.replace("contexts", "ctxs")), tmp_path)
+
+
+def test_what_is_no_dataframe_of_spark_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"takes a Spark DataFrame, found builtins\.list"):
+        run([{"question": "q"}], tmp_path)
+
+
+def test_a_python_without_the_package_is_named_before_anything_runs(spark: SparkSession, tmp_path: Path,
+                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    assert session.foreign_python(spark) is None
+    stranger = tmp_path / "python"
+    stranger.write_text("#!/bin/sh\nexit 1\n")
+    stranger.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(stranger))
+    with pytest.raises(ConfigError, match="cannot import rageval_spark"):
+        run(frame(spark, "a"), tmp_path)
+    assert not (tmp_path / "out").exists()
