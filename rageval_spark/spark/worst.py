@@ -25,7 +25,8 @@ def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str,
     Those that miss the first of `metrics` come before those that miss only later ones, the lowest scores first.
     Starts one job.
     """
-    place = F.array_position(F.array(*map(F.lit, metrics)), F.col("metric")).alias("place")
+    places = (F.when(F.col("metric") == metric, place) for place, metric in enumerate(metrics))
+    place = F.coalesce(*places).alias("place")
     missed = scores.where(~F.col("passed")).select("sample_id", place, *SHOWN)
     ranked = missed.groupBy("sample_id").agg(F.min(F.struct("place", "score")).alias("rank"), F.avg("score").alias("average"))
     chosen = ranked.orderBy("rank", "average", "sample_id").limit(count)
