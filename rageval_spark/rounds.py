@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.task import Work
+from rageval_spark.engine.work import Work
 from rageval_spark.errors import Pending
 from rageval_spark.judges.batch import Batch, BatchApi
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spark.config import Config, field_group, metric_of, planned, use_of
 from rageval_spark.engine import beats, store
+from rageval_spark.engine.budget import COST, HOURS, earlier
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.stopping import stopping
-from rageval_spark.engine.task import Work
+from rageval_spark.engine.work import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, Pending, RagevalError, ScoringFailed
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
@@ -36,7 +37,7 @@ from rageval_spark.spark.read import Source, read, resolved, unfed
 from rageval_spark.spark.samples import normalised
 from rageval_spark.spark.stats import stats, tally
 from rageval_spark.spark.tables import SCORES, STATS
-from rageval_spark.spark.worst import failures, worst
+from rageval_spark.spark.worst import failures, over_budget, worst
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,6 +102,8 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     """
     run_id = _named(run_id)
     plan = planned(config)
+    if config.limits.max_cost and (unknown := [endpoint.label for endpoint in plan.endpoints() if endpoint.price is None]):
+        raise ConfigError(f"limits.{COST} needs to know the price of {', '.join(unknown)}; give it as price")
     source = Source(**config.required_input().model_dump())
     asked = plan.endpoints() if plan.mode != "files" else []
     keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint, config.environment) for endpoint in asked}
@@ -109,7 +112,7 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
-                         config.coverage_gate, keys, config.public(), config.output.good, wait)
+                         config.coverage_gate, keys, config.public(), config.output.good, wait, config.limits.by_name())
     return _run(plan, spark, read(spark, source), source, settings)
 
 
@@ -135,6 +138,7 @@ class _Settings:
     config: Mapping[str, Any] | None = None
     keep_good: bool = True
     wait: bool = True
+    limits: Mapping[str, float] | None = None
 
 
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
@@ -171,15 +175,16 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         plan = _preflight(plan, settings.keys)
     manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, slices=settings.slices,
                         config=settings.config or {})
+    spent = earlier(beats.read(folder / "beats")) if manifest.resumes() else {}
     if manifest.replaces_another():
         log.warning("run %s is there already, made with another config: its results are replaced", run_id)
     manifest.begin()
-    work = _work(plan, settings.output, folder, run_id)
+    work = _work(plan, settings, folder)
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
     buckets = _buckets(settings.output / "replies", rows)
     try:
         if plan.mode == "live":
-            _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder)
+            _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder, spent)
         else:
             Rounds(spark, work, settings.output, folder, tasks, settings.wait).score(placing.bucketed(samples, buckets))
     except RagevalError as error:
@@ -205,11 +210,14 @@ def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
     return plan.equipped(keys, transports)
 
 
-def _work(plan: Plan, output: Folder, folder: Folder, run_id: str) -> Work:
+def _work(plan: Plan, settings: _Settings, folder: Folder) -> Work:
+    limits = dict(settings.limits or {})
+    hours = limits.pop(HOURS, None)
     oldest: dict[str, float] = {}
     for judge in plan.judges():
         oldest[judge.model] = max(judge.reuse_since(time.time()), oldest.get(judge.model, 0.0))
-    return Work(plan, run_id, output / "replies", folder / "beats", oldest=oldest)
+    return Work(plan, settings.run_id, settings.output / "replies", folder / "beats", oldest=oldest, limits=limits,
+                until=time.time() + 3600 * hours if hours else None)
 
 
 def _buckets(replies: Folder, rows: int) -> int:
@@ -220,10 +228,13 @@ def _buckets(replies: Folder, rows: int) -> int:
     return known
 
 
-def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder) -> None:
-    """Write the scores: the one action that asks the judge."""
+def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder, spent: Mapping[str, float]) -> None:
+    """Write the scores: the one action that asks the judge. `spent` is what earlier attempts took of the budgets."""
     assert work.beats is not None
     work.beats.delete("")
+    if spent:
+        work.beats.write_json("earlier.json", {"name": "earlier", "index": -1, "sequence": 1, "at": 0.0, "held": {},
+                                               "done": True, "budget": {"spent": dict(spent)}})
     judgements = rows * sum(len(group.uses) for group in work.plan.groups)
     kept = f"Every reply that had come is kept in {work.store}; run the same command again to go on where it stopped"
     try:
@@ -249,6 +260,9 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
                          scale=settings.scale, gates=gates,
                          served_models=sorted(set().union(*served.values())))
+    for limit, left in over_budget(scores):
+        log.warning("%s was reached: %s judgements were left. What was paid for is kept; raise it, and run again to go on", limit,
+                    f"{left:,}")
     if summary["total"] < manifest.rows:
         log.warning("%s of %s rows have the id of another row: a sample is counted once, its scores for each row",
                     f"{manifest.rows - summary['total']:,}", f"{manifest.rows:,}")

@@ -57,6 +57,18 @@ class Gate(Settings):
     pass_rate: float | None = Field(default=None, ge=0, le=1)
 
 
+class Limits(Settings):
+    """What a run may spend, all tasks and resumed attempts together; what is left then fails with BUDGET."""
+
+    max_prompts: int | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0)
+    max_cost: float | None = Field(default=None, gt=0)
+    max_hours: float | None = Field(default=None, gt=0)
+
+    def by_name(self) -> dict[str, float]:
+        return {name: limit for name, limit in self.model_dump().items() if limit is not None}
+
+
 class Spark(Settings):
     """How a session of our own is started; without effect in a session that the caller made."""
 
@@ -77,6 +89,7 @@ class Config(Settings):
     slices: Sequence[str] = ()
     gates: Mapping[str, Gate | float] = Field(default_factory=dict)
     scale: Literal[1, 10] = 1
+    limits: Limits = Limits()
     spark: Spark = Spark()
     _keys: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
@@ -129,7 +142,7 @@ class Config(Settings):
 DEFAULT_COVERAGE = 0.95
 
 NOT_BUILT: Mapping[str, str] = {
-    "sample": "a part of the dataset", "limits": "budgets", "judge.prompts": "own wording",
+    "sample": "a part of the dataset", "judge.prompts": "own wording",
     "judge.repeat": "repeated prompts", "output.tables": "catalog tables",
 }
 """Keys that the design knows and this version does not: refused as such, not as unknown."""

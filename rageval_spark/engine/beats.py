@@ -63,9 +63,10 @@ class Beats:
         """How long after the beginning of a beat the shares that it returned may be used."""
         return LEASE * self.period_s
 
-    def beat(self, limits: Mapping[str, int], state: Mapping[str, Any],
+    def beat(self, limits: Mapping[str, int], state: Callable[[], Mapping[str, Any]],
              in_flight: Mapping[str, int]) -> tuple[dict[str, int], float]:
-        """Write a beat and return this task's capacity for each limit, and its fraction of the rates."""
+        """Write a beat and return this task's capacity for each limit, and its fraction of the rates. What `state` gives is
+        written with it; it is asked once the beats of the others are read."""
         before = {name: seen.beat["sequence"] for name, seen in self._seen.items()}
         others = self._look(self.clock())
         # a newcomer to a run under way; or the others beat so often meanwhile that they may take this task for gone
@@ -79,13 +80,17 @@ class Beats:
             shares = self._divided(limits, others)
         # the last share is held for one beat more: the window may not have shrunk yet
         self._held = {name: max(in_flight.get(name, 0), shares[name], self._shares.get(name, 0)) for name in limits}
-        self._write({**state, "held": self._held, "in_flight": dict(in_flight)})
+        self._write({**state(), "held": self._held, "in_flight": dict(in_flight)})
         self._shares = shares
         return {name: share for name, share in shares.items() if name != RATES}, shares[RATES] / WHOLE
 
     def leave(self, state: Mapping[str, Any]) -> None:
         """The last beat: the task is done and holds nothing."""
         self._write({**state, "done": True, "held": {}, "in_flight": {}})
+
+    def others(self) -> list[Mapping[str, Any]]:
+        """The last beats of all other tasks, as they were last read; those that have left are among them."""
+        return [seen.beat for seen in self._seen.values()]
 
     def stop_asked(self) -> bool:
         return self.folder.exists(STOP)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import aiohttp
 import numpy as np
 
+from rageval_spark.engine.budget import Budget
 from rageval_spark.engine.desk import Desk
 from rageval_spark.engine.embeddings import Gatherer
 from rageval_spark.engine.plan import MetricUse, Plan
@@ -52,10 +53,12 @@ class Engine:
     for, those that the servers say replied, reused replies included.
     """
 
-    def __init__(self, plan: Plan, store: RepliesStore, session: aiohttp.ClientSession, windows: Mapping[str, Window]):
+    def __init__(self, plan: Plan, store: RepliesStore, session: aiohttp.ClientSession, windows: Mapping[str, Window],
+                 budget: Budget | None = None):
         self._store = store
         self._session = session
         self.windows = windows
+        self._budget = budget or Budget({})
         self.counts: Counter[str] = Counter()
         self.spent: dict[str, Usage] = {}
         self.served: defaultdict[str, set[str]] = defaultdict(set)
@@ -222,20 +225,25 @@ class Engine:
     def _spend(self, desk: Desk, usage: Usage) -> None:
         model = desk.endpoint.label
         self.spent[model] = self.spent.get(model, Usage()) + usage
+        self._budget.paid(usage, desk.endpoint.cost(usage) or 0.0)
 
     async def _attempts(self, desk: Desk, attempt: Callable[[], Awaitable[T]], order: int, tokens: int,
                         patience: Patience, prefix: str = "") -> T:
         """Try until it is answered. Each attempt holds a place in the window; waits between attempts hold none."""
+        prompt = isinstance(desk.endpoint, HttpJudge)
         while True:
             await desk.enter(order, tokens, prefix)
-            began, sent, answered = time.monotonic(), desk.transport, False
-            patience.begin(began)
+            answered = False
             try:
+                await self._budget.take(prompt)
+                began, sent = time.monotonic(), desk.transport
+                patience.begin(began)
                 done = await attempt()
                 answered = True
                 desk.answered(began)
                 return done
             except wire.Unanswered as refusal:
+                self._budget.give_back(prompt)
                 wait = desk.refused(refusal, sent, began, patience)
                 if wait is None:
                     raise JudgeFault(refusal.code, refusal.reason) from refusal

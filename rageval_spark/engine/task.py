@@ -12,17 +12,18 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from rageval_spark.engine.beats import Beats, peak_memory_mb
+from rageval_spark.engine.budget import Budget
 from rageval_spark.engine.engine import Engine, Place
-from rageval_spark.engine.files import Folder
-from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
+from rageval_spark.engine.plan import FieldGroup, MetricUse
 from rageval_spark.engine.store import PENDING_AT_ONCE, RepliesStore
 from rageval_spark.engine.window import Closed, windows_of
-from rageval_spark.errors import Interrupted, SampleFault
+from rageval_spark.engine.work import Row, Scored, Work, sample_of
+from rageval_spark.errors import Interrupted
 from rageval_spark.judges import http
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
@@ -33,39 +34,6 @@ HAND_OVER_S = 1.0
 STOPPED = "stopped on request"
 LAST_LOOKS_S = (0.3,) * 5
 """After a stop or an error: how long replies on their way are still waited for. A stall costs one look, not all."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of the dataset: its columns' values, or the fault for which it cannot be read."""
-
-    sample_id: str
-    bucket: int
-    values: Mapping[str, Any]
-    slices: Mapping[str, str]
-    fault: str | None = None
-
-
-@dataclass(frozen=True)
-class Scored:
-    row: Row
-    group: FieldGroup
-    use: MetricUse
-    score: Score
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a task needs beside its rows; travels in the closure. Without `store` replies stay in memory, without
-    `beats` the task has the limits to itself. `oldest`: by model, when replies of other runs must have been made to be
-    used (seconds since 1970)."""
-
-    plan: Plan
-    run_id: str
-    store: Folder | None = None
-    beats: Folder | None = None
-    planned_tasks: int = 1
-    oldest: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -94,6 +62,7 @@ class Task:
         self._cpu_before = time.process_time()
         self._limits = work.plan.limits()
         self._windows = windows_of(work.plan)
+        self._budget = Budget(work.limits, work.until)
         self._per_row = sum(len(group.uses) for group in work.plan.groups)
 
     def run(self, rows: Iterable[Row]) -> Generator[list[Scored], None, None]:
@@ -200,7 +169,7 @@ class Task:
     async def _loop_main(self) -> None:
         self._finishing = asyncio.Event()
         async with http.session(limit=0) as session:
-            self._engine = Engine(self.work.plan, self._store, session, self._windows)
+            self._engine = Engine(self.work.plan, self._store, session, self._windows, self._budget)
             self._loop = asyncio.get_running_loop()
             self._ready.set()
             await self._finishing.wait()
@@ -277,21 +246,17 @@ class Task:
             return
         until = time.monotonic() + self._beats.lease_s
         in_flight = {name: window.in_flight for name, window in self._windows.items()}
-        shares, fraction = self._beats.beat(self._limits, self._state(), in_flight)
+        shares, fraction = self._beats.beat(self._limits, self._renewed_state, in_flight)
         resize = self._call if self._loop else lambda function, *arguments: function(*arguments)
         for name, window in self._windows.items():
             resize(window.resize, shares[name], fraction, until)
 
+    def _renewed_state(self) -> dict[str, Any]:
+        assert self._beats is not None
+        self._budget.renew(self._beats.others(), self.work.planned_tasks, sum(self._limits.values()))
+        return self._state()
+
     def _state(self) -> dict[str, Any]:
-        return {"done": False, "scores": dict(self._done), **(self._engine.state() if self._engine else {}),
+        return {"done": False, "scores": dict(self._done), "budget": self._budget.told(),
+                **(self._engine.state() if self._engine else {}),
                 "cpu_s": round(time.process_time() - self._cpu_before, 3), "memory_mb": peak_memory_mb()}
-
-
-def sample_of(row: Row, group: FieldGroup) -> Sample | Score:
-    """The sample that a field group sees of a row; a failed score where the row cannot be read so."""
-    if row.fault is not None:
-        return Score.failed("INVALID_INPUT", row.fault)
-    try:
-        return group.sample(row.sample_id, row.values)
-    except SampleFault as fault:
-        return Score.failed("INVALID_INPUT", str(fault))

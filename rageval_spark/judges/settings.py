@@ -12,7 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from rageval_spark.prompts.kinds import KINDS
 from rageval_spark.prompts.prompt import Reasons
+from rageval_spark.score import Usage
 
+BATCH_DISCOUNT = 0.5
+"""What the Batch APIs take of the price."""
 ReplyFormat = Literal["json_schema", "json_object", "text"]
 
 
@@ -110,6 +113,16 @@ class HttpJudge(Endpoint):
 
     __hash__ = Endpoint.__hash__
 
+    def cost(self, usage: Usage) -> float | None:
+        """Money for these tokens, cached ones at the prompt's price unless they have one of their own; half of it in
+        batches. None where the price or the tokens are not known."""
+        if self.price is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+            return None
+        cached = (usage.cached_tokens or 0) if self.price.cached is not None else 0
+        prompts = self.price.prompt * (usage.prompt_tokens - cached) + (self.price.cached or 0) * cached
+        whole = float(prompts + self.price.completion * usage.completion_tokens) / 1e6
+        return whole * (BATCH_DISCOUNT if self.mode == "batch" else 1)
+
     def reuse_since(self, now: float) -> float:
         """When replies of other runs must have been made to be used, as `now` in seconds since 1970."""
         if not isinstance(self.reuse, Reuse):
@@ -174,6 +187,10 @@ class HttpEmbeddings(Endpoint):
     @property
     def label(self) -> str:
         return f"{self.model} (embeddings)"
+
+    def cost(self, usage: Usage) -> float | None:
+        """Money for these tokens; None where the price or the tokens are not known."""
+        return None if self.price is None or usage.prompt_tokens is None else self.price * usage.prompt_tokens / 1e6
 
     def signature(self) -> str:
         return json.dumps([self.model, self.dimensions, dict(self.extra_body)], sort_keys=True, ensure_ascii=False)

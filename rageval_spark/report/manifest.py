@@ -35,13 +35,21 @@ class Manifest:
 
     def replaces_another(self) -> bool:
         """Whether a run of this id is complete, but was made otherwise."""
-        try:
-            before = self._folder.read_json("manifest.json")
-        except (FileNotFoundError, ValueError):
-            return False
+        before = self._before()
         made = json.loads(json.dumps(self._what, default=str))
         return bool(before.get("status") == "complete"
                     and any(before.get(name) != made[name] for name in ("config", "field_groups", "judges")))
+
+    def resumes(self) -> bool:
+        """Whether a run of this id was begun and did not end well."""
+        return bool(self._before().get("status", "complete") != "complete")
+
+    def _before(self) -> dict[str, Any]:
+        try:
+            before: dict[str, Any] = self._folder.read_json("manifest.json")
+        except (FileNotFoundError, ValueError):
+            return {}
+        return before
 
     def begin(self) -> None:
         self._folder.write_json("manifest.json", {**self._what, "status": "running"})

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval_spark.engine.plan import Plan
-from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.report.progress import totals
+from rageval_spark.score import Usage
 
 TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
 
@@ -24,7 +24,7 @@ def used(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
             mine = models.setdefault(model, dict.fromkeys(TOKENS, 0))
             mine.update({name: _sum([mine[name], spent[name]]) for name in TOKENS})
     asked = {endpoint.label: endpoint for endpoint in plan.endpoints()}
-    costs = [_cost(spent, asked[model]) for model, spent in models.items()]
+    costs = [asked[model].cost(Usage(**{name: spent[name] for name in TOKENS})) for model, spent in models.items()]
     return {
         "prompts": sums["prompts"], "reused": sums["reused"], "embedding_requests": sums["embedding_requests"],
         **{name: _sum([spent[name] for spent in models.values()]) for name in TOKENS},
@@ -45,18 +45,3 @@ def _waits(told: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def _sum(values: Sequence[Any]) -> Any:
     return None if None in values else sum(values)
-
-
-def _cost(spent: Mapping[str, Any], endpoint: HttpJudge | HttpEmbeddings) -> float | None:
-    """Money for these tokens; cached ones at the prompt's price unless they have one of their own."""
-    if endpoint.price is None or spent["prompt_tokens"] is None:
-        return None
-    if isinstance(endpoint, HttpEmbeddings):
-        return endpoint.price * float(spent["prompt_tokens"]) / 1e6
-    if spent["completion_tokens"] is None:
-        return None
-    price = endpoint.price
-    assert not isinstance(price, float)
-    cached = (spent["cached_tokens"] or 0) if price.cached is not None else 0
-    prompts = price.prompt * (spent["prompt_tokens"] - cached) + (price.cached or 0) * cached
-    return float(prompts + price.completion * spent["completion_tokens"]) / 1e6

@@ -12,11 +12,11 @@ import pandas as pd
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from rageval_spark.engine import task
+from rageval_spark.engine import work as works
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.replay import Replay, as_json
-from rageval_spark.engine.task import Scored, Work, sample_of
+from rageval_spark.engine.work import Scored, Work, sample_of
 from rageval_spark.sample import Sample
 from rageval_spark.spark.score import record
 from rageval_spark.spark.tables import SCORES
@@ -163,7 +163,7 @@ def scored(rows: DataFrame, work: Work) -> DataFrame:
     return rows.mapInPandas(scoring(work), SCORES)
 
 
-def _samples(frames: Iterator[pd.DataFrame], replay: Replay) -> Iterator[task.Row]:
+def _samples(frames: Iterator[pd.DataFrame], replay: Replay) -> Iterator[works.Row]:
     """The samples of a stream, what is known of their bucket told to the replay before."""
     bucket = None
     for frame in frames:
@@ -176,10 +176,10 @@ def _samples(frames: Iterator[pd.DataFrame], replay: Replay) -> Iterator[task.Ro
             elif place == RESULT:
                 replay.learn(said)
             else:
-                yield task.Row(sample_id, int(of), json.loads(said), json.loads(slices), fault)
+                yield works.Row(sample_id, int(of), json.loads(said), json.loads(slices), fault)
 
 
-def _scored(row: task.Row, plan: Plan, replay: Replay) -> Iterator[Scored]:
+def _scored(row: works.Row, plan: Plan, replay: Replay) -> Iterator[Scored]:
     for group in plan.groups:
         sample = sample_of(row, group)
         for use in group.uses:

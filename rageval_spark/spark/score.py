@@ -16,7 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.task import Row, Scored, Task, Work
+from rageval_spark.engine.task import Task
+from rageval_spark.engine.work import Row, Scored, Work
 from rageval_spark.errors import RagevalError, ScoringFailed
 from rageval_spark.spark.tables import SCORES
 

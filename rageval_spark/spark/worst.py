@@ -19,6 +19,12 @@ def failures(scores: DataFrame) -> list[Mapping[str, Any]]:
     return [row.asDict() for row in rows.select("code", "count", "one.*").collect()]
 
 
+def over_budget(scores: DataFrame) -> list[tuple[str, int]]:
+    """The budgets that were reached, and how many scores failed for it. Starts one job."""
+    limit = F.regexp_extract("reason", r"(limits\.\w+)", 1).alias("limit")
+    return [(row["limit"], row["count"]) for row in scores.where("code = 'BUDGET'").groupBy(limit).count().collect()]
+
+
 def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str, list[Mapping[str, Any]]]:
     """The `count` samples that miss a threshold worst, each with its scores below their threshold (as SHOWN).
 

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
-from rageval_spark.engine.task import Row, Scored, Task, Work
+from rageval_spark.engine.task import Task
+from rageval_spark.engine.work import Row, Scored, Work
 from rageval_spark.errors import JudgeFault
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Flow, Metric

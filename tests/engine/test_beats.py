@@ -68,7 +68,7 @@ class Member:
 
     def beat(self) -> None:
         self.lease_until = self.job.now + self.beats.lease_s
-        shares, self.fraction = self.beats.beat({SERVER: self.job.limit}, {}, {SERVER: self.in_flight})
+        shares, self.fraction = self.beats.beat({SERVER: self.job.limit}, dict, {SERVER: self.in_flight})
         self.share = shares[SERVER]
         self.next_beat = self.job.now + 1.0 + self.delay
         self.work(0.0)
@@ -263,7 +263,7 @@ def test_whoever_comes_and_goes_the_limit_is_kept_and_in_the_end_used(tmp_path: 
 def test_a_beat_tells_what_a_task_does(tmp_path: Path) -> None:
     folder = Folder(str(tmp_path))
     one = Beats(folder, 0, 1)
-    one.beat({SERVER: 10}, {"done": False, "counts": {"prompts": 3}}, {SERVER: 4})
+    one.beat({SERVER: 10}, lambda: {"done": False, "counts": {"prompts": 3}}, {SERVER: 4})
     [beat] = beats.read(folder)
     assert (beat["index"], beat["sequence"], beat["counts"], beat["in_flight"]) == (0, 1, {"prompts": 3}, {SERVER: 4})
     assert beat["held"][SERVER] == 10
@@ -275,7 +275,7 @@ def test_a_beat_tells_what_a_task_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"sequence": 3}'])
 def test_what_is_no_beat_is_passed_over(tmp_path: Path, content: str) -> None:
     (tmp_path / "task-00009-x.json").write_text(content)
-    assert Beats(Folder(str(tmp_path)), 0, 1).beat({SERVER: 10}, {}, {}) == ({SERVER: 10}, 1.0)
+    assert Beats(Folder(str(tmp_path)), 0, 1).beat({SERVER: 10}, dict, {}) == ({SERVER: 10}, 1.0)
 
 
 def test_a_stop_is_seen_by_all(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from rageval_spark.engine import beats
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.task import Row, Task
+from rageval_spark.engine.task import Task
+from rageval_spark.engine.work import Row
 from rageval_spark.errors import ConfigError, Interrupted
 from rageval_spark.metric import Flow
 from rageval_spark.metrics.faithfulness import Faithfulness

@@ -9,7 +9,7 @@ import pytest
 
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.replay import Replay, as_json
-from rageval_spark.engine.task import sample_of
+from rageval_spark.engine.work import sample_of
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 from tests.engine.scene import EXPECTED, embeddings_at, judge_at, plan_of, row_of

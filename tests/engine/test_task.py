@@ -12,7 +12,8 @@ from rageval_spark.engine import beats
 from rageval_spark.engine.engine import Engine
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
-from rageval_spark.engine.task import Task, Work
+from rageval_spark.engine.task import Task
+from rageval_spark.engine.work import Work
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.metrics.answer_relevancy import AnswerRelevancy
