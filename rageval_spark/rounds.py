@@ -6,7 +6,6 @@ buckets wait for it), `requests-0001.jsonl` …, `round.json` (which batch answe
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections import Counter
@@ -15,11 +14,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from rageval_spark.engine.budget import COST, HOURS, PROMPTS, TOKENS
 from rageval_spark.engine.files import Folder
+from rageval_spark.engine.replay import UNANSWERED
 from rageval_spark.engine.work import Work
 from rageval_spark.errors import Pending
-from rageval_spark.judges.batch import Batch, BatchApi
+from rageval_spark.judges.batch import Batch, BatchApi, RequestFile, request_line
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.score import Usage
 from rageval_spark.spark import rounds as passes
 
 if TYPE_CHECKING:
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_ROUNDS = 6
-MOST_REQUESTS = 50_000
-MOST_BYTES = 100_000_000
-"""Of one file. Servers take 200 MB; half of it is in memory when it is written, and again when it is sent."""
 STATE = "round.json"
 LONGEST_POLL_S = 60.0
 
@@ -67,21 +66,45 @@ class Rounds:
     def score(self, samples: DataFrame) -> None:
         """Write the scores of placed samples. Raises Pending where answers are still to come and are not waited for."""
         asked_before: set[int] = set()
+        unanswered = UNANSWERED
         for number in range(1, MOST_ROUNDS + 2):
             self._answered()
             found = self._pass(samples, number)
             missing = passes.requests(found)
-            count, fingerprint = passes.measured(missing)
-            if not count or number > MOST_ROUNDS or fingerprint in asked_before:
+            size = passes.measured(missing)
+            if not size["count"] or number > MOST_ROUNDS or size["which"] in asked_before:
                 break  # the same prompts again: the last round brought nothing for them
-            asked_before.add(fingerprint)
-            log.warning("round %d: %s prompts", number, f"{count:,}")
+            asked_before.add(size["which"])
+            limit, share = self._affordable(size)
+            if limit is not None:
+                unanswered = ("BUDGET", f"limits.{limit} is reached")
+                missing = passes.some(missing, int(share * size["count"]))
+            if not share:
+                break
+            log.warning("round %d: %s requests", number, f"{int(share * size['count']):,}")
             self._ask(missing)
-        rows = passes.scored(self._rows(samples), self._work)
+        rows = passes.scored(self._rows(samples), self._work, unanswered)
         rows.write.mode("overwrite").parquet(self._folder.for_spark("scores"))
         self._tell()
         for one in self._rounds:
             one.save(closed=True)
+
+    def _affordable(self, size: Any) -> tuple[str | None, float]:
+        """The budget that does not allow all of these requests, and the share of them that it allows; None and 1."""
+        if self._work.until is not None and time.time() >= self._work.until:
+            return HOURS, 0.0
+        asked = sum(part["count"] for one in self._rounds for part in one.parts if part["path"] == passes.CHAT)
+        models = self._spent["usage"].values()
+        tokens = sum((spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0) for spent in models)
+        by_label = {endpoint.label: endpoint for endpoint in self._endpoints}
+        cost = sum(by_label[label].cost(Usage(**spent)) or 0.0 for label, spent in self._spent["usage"].items())
+        ahead = sum(self._endpoints[place].cost(Usage(prompt_tokens=sent, completion_tokens=0)) or 0.0
+                    for place, sent in size["tokens"].items())
+        wanted = {PROMPTS: (asked, size["prompts"]), TOKENS: (tokens, sum(size["tokens"].values())), COST: (cost, ahead)}
+        shares = {name: max(0.0, (limit - wanted[name][0]) / wanted[name][1])
+                  for name, limit in self._work.limits.items() if wanted[name][1]}
+        name, share = min(shares.items(), key=lambda one: one[1], default=(None, 1.0))
+        return (name, share) if share < 1 else (None, 1.0)
 
     def _left_open(self) -> Iterator[Round]:
         batches = self._output / "batches"
@@ -116,20 +139,20 @@ class Rounds:
         name = f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{self._work.run_id}-{len(self._rounds) + 1}"
         one = Round(self._output / "batches" / name)
         missing.write.mode("overwrite").parquet(one.folder.for_spark("prompts"))
-        file: _File | None = None
+        file: RequestFile | None = None
         for id, endpoint, path, body, tokens in passes.asked(self._spark, one.folder.for_spark("prompts")):
-            line = _line(id, path, body)
+            line = request_line(id, path, body)
             if file is None or (file.endpoint, file.path) != (endpoint, path) or file.is_full(line):
                 if file is not None:
                     self._put(one, file)
-                file = _File(endpoint, path)
+                file = RequestFile(endpoint, path)
             file.add(line, tokens)
         if file is not None:
             self._put(one, file)
         one.save()
         self._rounds.append(one)
 
-    def _put(self, one: Round, file: _File) -> None:
+    def _put(self, one: Round, file: RequestFile) -> None:
         number = f"{len(one.parts) + 1:04d}"
         endpoint = self._endpoints[file.endpoint]
         one.folder.write(f"requests-{number}.jsonl", b"".join(file.lines))
@@ -249,26 +272,3 @@ class Rounds:
         (self._folder / "beats").write_json("rounds.json", {
             "name": "rounds", "index": 0, "sequence": 1, "done": True, "at": time.time(), "held": {}, "in_flight": {},
             **self._spent, "counts": counts})
-
-
-@dataclass
-class _File:
-    """A file of requests while it fills."""
-
-    endpoint: int
-    path: str
-    lines: list[bytes] = field(default_factory=list)
-    size: int = 0
-    tokens: int = 0
-
-    def is_full(self, line: bytes) -> bool:
-        return len(self.lines) == MOST_REQUESTS or self.size + len(line) > MOST_BYTES
-
-    def add(self, line: bytes, tokens: int) -> None:
-        self.lines.append(line)
-        self.size += len(line)
-        self.tokens += tokens
-
-
-def _line(id: str, path: str, body: str) -> bytes:
-    return f'{{"custom_id": {json.dumps(id)}, "method": "POST", "url": "/v1/{path}", "body": {body}}}\n'.encode()

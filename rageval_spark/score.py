@@ -38,6 +38,7 @@ FAILED: Mapping[str, str] = {
     "NONFINITE_EMBEDDING": "an embedding holds NaN or infinity",
     "EMBEDDING_DIM": "embeddings of different lengths",
     "INVALID_INPUT": "the row is malformed",
+    "BUDGET": "a limit of the config was reached before",
     "METRIC_ERROR": "the metric itself raised an error",
 }
 """Codes of a score that the evaluation did not bring about, with their meanings. Counted against coverage."""

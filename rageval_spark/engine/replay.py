@@ -26,7 +26,7 @@ from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Usage
 
-UNANSWERED = "no batch brought an answer"
+UNANSWERED = ("JUDGE_TIMEOUT", "no batch brought an answer")
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,13 @@ class Replay:
     lines of batch output by request id, the best one of each.
 
     After `score`, `requests` holds what is missing and `accepted` the rows that results became, each once a bucket; the
-    caller takes them out. With `last`, what is missing is a fault instead.
+    caller takes them out. With `unanswered`, a code and a reason, what is missing is such a fault instead.
     """
 
-    def __init__(self, plan: Plan, run_id: str, oldest: Mapping[str, float], *, last: bool = False):
+    def __init__(self, plan: Plan, run_id: str, oldest: Mapping[str, float], *,
+                 unanswered: tuple[str, str] | None = None):
         self._desks = {endpoint: (place, Desk(endpoint, plan, Window(1))) for place, endpoint in enumerate(plan.endpoints())}
-        self._run_id, self._oldest, self._last = run_id, oldest, last
+        self._run_id, self._oldest, self._unanswered = run_id, oldest, unanswered
         self.known: dict[str, Mapping[str, Any]] = {}
         self.results: dict[str, bytes | wire.Unanswered] = {}
         self.requests: list[Request] = []
@@ -156,10 +157,10 @@ class Replay:
         result = self.results.get(request.id)
         if isinstance(result, bytes):
             return result
-        if result is not None and (self._last or not result.transient):
+        if result is not None and (self._unanswered or not result.transient):
             raise JudgeFault(result.code, result.reason)
-        if self._last:
-            raise JudgeFault("JUDGE_TIMEOUT", UNANSWERED)
+        if self._unanswered:
+            raise JudgeFault(*self._unanswered)
         if request.id not in self._requested:
             self._requested.add(request.id)
             self.requests.append(request)

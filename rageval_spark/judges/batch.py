@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import requests
@@ -19,6 +20,9 @@ ENDED = ("completed", "failed", "expired", "cancelled")
 WINDOW = "24h"
 TAG = "rageval"
 UPLOAD_TIMEOUT_S = 600.0
+MOST_REQUESTS = 50_000
+MOST_BYTES = 100_000_000
+"""Of one file. Servers take 200 MB; half of it is in memory when it is written, and again when it is sent."""
 
 
 @dataclass(frozen=True)
@@ -124,3 +128,27 @@ def _batch(said: Mapping[str, Any]) -> Batch:
     errors = (said.get("errors") or {}).get("data") or []
     why = "; ".join(f"{one.get('code')}: {one.get('message')}" for one in errors)
     return Batch(said["id"], said["status"], int(counts.get("completed") or 0) + int(counts.get("failed") or 0), files, why)
+
+
+@dataclass
+class RequestFile:
+    """A file of requests while it fills."""
+
+    endpoint: int
+    path: str
+    lines: list[bytes] = field(default_factory=list)
+    size: int = 0
+    tokens: int = 0
+
+    def is_full(self, line: bytes) -> bool:
+        return len(self.lines) == MOST_REQUESTS or self.size + len(line) > MOST_BYTES
+
+    def add(self, line: bytes, tokens: int) -> None:
+        self.lines.append(line)
+        self.size += len(line)
+        self.tokens += tokens
+
+
+def request_line(id: str, path: str, body: str) -> bytes:
+    """One request as a line of such a file."""
+    return f'{{"custom_id": {json.dumps(id)}, "method": "POST", "url": "/v1/{path}", "body": {body}}}\n'.encode()

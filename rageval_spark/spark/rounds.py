@@ -28,6 +28,7 @@ FOUND = "what string, id string, bucket int, endpoint int, path string, body str
 """What a pass finds: requests for what is missing, and replies that results became (`body` is the row as JSON)."""
 FOUND_COLUMNS = [column.split()[0] for column in FOUND.split(", ")]
 ROWS_AT_ONCE = 200
+CHAT = "chat/completions"
 TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
 STORED = """
 key string, kind string, model string, served_model string, fingerprint string, reply string, raw array<string>,
@@ -81,10 +82,20 @@ def requests(found: DataFrame) -> DataFrame:
     return found.where("what = 'request'").groupBy("id").agg(*first, F.collect_set("bucket").alias("buckets"))
 
 
-def measured(requests: DataFrame) -> tuple[int, int]:
-    """How many requests there are, and a number that is the same for the same ones."""
-    [row] = requests.agg(F.count("*"), F.sum(F.crc32("id"))).collect()
-    return row[0], row[1] or 0
+def measured(requests: DataFrame) -> Row:
+    """Of requests: their `count`, how many `prompts` are among them, their `tokens` by endpoint as far as they are known
+    before, and `which`, a number that is the same for the same ones."""
+    by_endpoint = requests.groupBy("endpoint").agg(
+        F.count("*").alias("count"), F.count_if(F.col("path") == CHAT).alias("prompts"), F.sum("tokens").alias("tokens"),
+        F.sum(F.crc32("id")).alias("which"))
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("count", "prompts", "which")]
+    [row] = by_endpoint.agg(*sums, F.map_from_entries(F.collect_list(F.struct("endpoint", "tokens"))).alias("tokens")).collect()
+    return row
+
+
+def some(requests: DataFrame, most: int) -> DataFrame:
+    """So many of the requests, the same ones every time."""
+    return requests.orderBy("id").limit(most)
 
 
 def asked(spark: SparkSession, path: str) -> Iterator[tuple[str, int, str, str, int]]:
@@ -131,11 +142,12 @@ def collecting(work: Work) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.Dat
     return collect
 
 
-def scoring(work: Work) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
-    """The function of the last pass: every score there is (SCORES), a fault where a reply is still missing."""
+def scoring(work: Work, unanswered: tuple[str, str]) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """The function of the last pass: every score there is (SCORES), `unanswered` (code and reason) where a reply is still
+    missing."""
 
     def score(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        replay = Replay(work.plan, work.run_id, work.oldest, last=True)
+        replay = Replay(work.plan, work.run_id, work.oldest, unanswered=unanswered)
         scores = (record(one, work.run_id) for row in _samples(frames, replay) for one in _scored(row, work.plan, replay))
         return _framed(scores)
 
@@ -159,8 +171,8 @@ def _framed(rows: Iterator[Any], columns: list[str] | None = None) -> Iterator[p
         yield pd.DataFrame(some, columns=columns, dtype=object)
 
 
-def scored(rows: DataFrame, work: Work) -> DataFrame:
-    return rows.mapInPandas(scoring(work), SCORES)
+def scored(rows: DataFrame, work: Work, unanswered: tuple[str, str]) -> DataFrame:
+    return rows.mapInPandas(scoring(work, unanswered), SCORES)
 
 
 def _samples(frames: Iterator[pd.DataFrame], replay: Replay) -> Iterator[works.Row]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -10,6 +11,7 @@ from pyspark.sql import types as T
 
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.engine.store import MOST_BUCKETS
+from rageval_spark.engine.work import Row
 from rageval_spark.errors import InputError
 from rageval_spark.spark.read import CORRUPT, column
 
@@ -49,6 +51,13 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
         .alias("fault"),
     )
     return shaped.withColumn("sample_id", _sample_id("sample_id" in first)).drop("given_id", "content_id")
+
+
+def rows_of(samples: DataFrame, fine: Sequence[int], most: int) -> Iterator[tuple[int, Row]]:
+    """At most so many rows of these finest buckets, each with its bucket. Starts one job."""
+    rows = samples.where(F.col(FINE).isin(list(fine))).select(FINE, "sample_id", "sample", "slices", "fault").limit(most)
+    for bucket, sample_id, sample, slices, fault in rows.collect():
+        yield bucket, Row(sample_id, bucket, json.loads(sample), json.loads(slices), fault)
 
 
 def check_slices(frame: DataFrame, slices: Sequence[str]) -> None:

@@ -96,9 +96,9 @@ def together(works: Sequence[tuple[Work, Sequence[Row]]]) -> list[dict[tuple[str
     return [values(task.result()) for task in tasks]
 
 
-def until(condition: Callable[[], Any], what: str = "the condition") -> None:
+def until(condition: Callable[[], Any], what: str = "the condition", patience_s: float = PATIENCE_S) -> None:
     """Wait until it holds; fail after a long time."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < end, f"{what} never came"
         time.sleep(0.02)

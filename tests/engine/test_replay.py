@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rageval_spark.engine.plan import Plan
-from rageval_spark.engine.replay import Replay, as_json
+from rageval_spark.engine.replay import UNANSWERED, Replay, as_json
 from rageval_spark.engine.work import sample_of
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
@@ -44,7 +44,7 @@ def rounds(judge: JudgeServer, of: Plan, most: int = 6) -> tuple[dict[tuple[int,
     """Rounds until nothing is missing: the scores, how many rounds asked something, and the rows for the store."""
     lines: list[str] = []
     for number in range(most + 1):
-        replay = Replay(of, "run", {}, last=number == most)
+        replay = Replay(of, "run", {}, unanswered=UNANSWERED if number == most else None)
         for line in lines:
             replay.learn(line)
         scores = replayed(replay, of)
@@ -103,7 +103,7 @@ def test_a_server_error_is_asked_again_and_a_refusal_is_not() -> None:
 @pytest.mark.parametrize("said", ["batch_expired", "nothing"])
 def test_what_no_batch_answers_fails_in_the_end(said: str) -> None:
     of = plan()
-    replay = Replay(of, "run", {}, last=True)
+    replay = Replay(of, "run", {}, unanswered=UNANSWERED)
     if said == "batch_expired":
         first = Replay(of, "run", {})
         replayed(first, of)

@@ -97,7 +97,7 @@ def test_what_no_round_answers_is_a_code_in_the_end(server: JudgeServer, tmp_pat
 
 
 def test_a_full_queue_is_waited_for(server: JudgeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spark.rounds.MOST_REQUESTS", 10)
+    monkeypatch.setattr("rageval_spark.judges.batch.MOST_REQUESTS", 10)
     server.batches.most_enqueued, server.batches.seconds = 15, 1.0
     done = run(config(tmp_path, server, metrics=["context_relevancy"], mode="batch"))
     assert (done.summary["coverage"], len(server.batched)) == (1.0, 2 * SAMPLES)
@@ -142,3 +142,12 @@ def test_files_are_left_for_whoever_answers_them(server: JudgeServer, tmp_path: 
             answers.write_text("".join(line + "\n" for line in lines))
     assert scores(run(of)) == scores(live)
     assert server.requests == []
+
+
+def test_a_budget_holds_for_rounds_too(server: JudgeServer, tmp_path: Path) -> None:
+    values = config(tmp_path, server, metrics=["faithfulness"], mode="batch").model_dump(mode="json", exclude_none=True)
+    of = parse({**values, "limits": {"max_prompts": 15}})
+    done = run(of)
+    assert len([request for request in server.batched if request.kind != "embeddings"]) == 15
+    assert (done.exit_code, {row.code for row in done.scores.where("score is null").collect()}) == (3, {"BUDGET"})
+    assert run(parse({**values, "limits": {"max_prompts": 15}})).summary["coverage"] == 1.0  # nothing that was paid is lost

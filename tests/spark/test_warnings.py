@@ -1,15 +1,19 @@
-"""What a run says of data and sessions that are not as they should be, by the embedded judge."""
+"""What a run says of data, sessions and budgets that are not as they should be."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rageval_spark import EmbeddedJudge, evaluate
+from rageval_spark.config import parse
 from rageval_spark.errors import ConfigError, InputError
+from rageval_spark.run import run as run_config
 from rageval_spark.spark import session
+from tests.judge_server import JudgeServer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,3 +71,29 @@ def test_a_python_without_the_package_is_named_before_anything_runs(spark: Spark
     with pytest.raises(ConfigError, match="cannot import rageval_spark"):
         run(frame(spark, "a"), tmp_path)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_budget_stops_the_run_and_the_next_goes_on(spark: SparkSession, tmp_path: Path, judge: JudgeServer,
+                                                     caplog: pytest.LogCaptureFixture) -> None:
+    rows = [{"question": f"How deep is lake {i}?", "answer": f"Lake {i} is {i} m deep.", "contexts": [f"Lake {i} is {i} m deep."]}
+            for i in range(40)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    values = {"input": {"path": str(tmp_path / "rows.jsonl")}, "output": {"path": str(tmp_path / "out")},
+              "judge": {"model": "judge", "base_url": judge.url, "max_concurrency": 4},
+              "evaluate": [{"metrics": ["faithfulness"]}], "limits": {"max_prompts": 30}}
+    done = run_config(parse(values))
+    asked = len(judge.chats())
+    assert 28 <= asked - 1 <= 30
+    assert done.exit_code == 3
+    assert {(row.status, row.code) for row in done.scores.collect()} == {("scored", None), ("failed", "BUDGET")}
+    assert any("limits.max_prompts was reached" in message for message in caplog.messages)
+    assert run_config(parse({**values, "limits": {"max_prompts": 60}})).summary["coverage"] == 1.0
+    assert len(judge.chats()) == 80 + 2
+    assert judge.repeats_after_ok == 1  # the preflight's prompt
+
+
+def test_money_needs_a_price(judge: JudgeServer, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"question": "q?", "answer": "a", "contexts": ["c"]}\n')
+    with pytest.raises(ConfigError, match="max_cost needs to know the price of judge"):
+        run_config(parse({"input": {"path": str(tmp_path / "rows.jsonl")}, "judge": {"model": "judge", "base_url": judge.url},
+                          "evaluate": [{"metrics": ["faithfulness"]}], "limits": {"max_cost": 3}}))
