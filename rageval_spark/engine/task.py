@@ -29,6 +29,7 @@ from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 TICK_S = 0.1
+GATHER_S = 0.02
 HAND_OVER_S = 1.0
 """How long finished scores may wait to be handed on."""
 STOPPED = "stopped on request"
@@ -125,6 +126,7 @@ class Task:
                 self._handed_over = time.monotonic()
             if self._in_play < fewer_than:
                 return
+            time.sleep(GATHER_S)  # each wake-up of this thread takes time from the loop's
 
     def _room(self) -> int:
         """How many scores may be in play: enough to keep the window full with samples at every stage."""

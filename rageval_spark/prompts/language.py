@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
+LETTER = re.compile(r"[^\W\d_]")
 HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 KANA = re.compile(r"[\u3040-\u30ff]")
 HANGUL = re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")
@@ -31,6 +33,7 @@ TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.,-][^\W_{UNSPACED}]
 SENTENCE = re.compile(r"[^.!?。！？؟।\n]*(?:[.!?](?!\s|$|[\"'”’)\]])[^.!?。！？؟।\n]*)*(?:[.!?。！？؟।]+[\"'”’)\]」』]*|\n|$)")
 
 
+@lru_cache(maxsize=4096)  # every prompt over a sample asks it of the same question
 def prompt_language(text: str) -> str:
     """"zh" for a text that is written in Chinese, else "en": the languages that prompts are worded in."""
     han, others = len(HAN.findall(text)), len(re.findall(r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+", text))
@@ -45,8 +48,9 @@ def language_name(text: str) -> str | None:
         return "Korean"
     if prompt_language(text) == "zh":
         return "Chinese"
+    letters = len(LETTER.findall(text))
     for name, script in OTHER_SCRIPTS.items():
-        if len(script.findall(text)) * 2 > sum(character.isalpha() for character in text):
+        if len(script.findall(text)) * 2 > letters:
             return None if OF_ANOTHER_LANGUAGE.search(text) else name
     words = set(re.findall(r"\w+", text.casefold()))
     hits = {name: len(words & set(common.split())) for name, common in COMMON_WORDS.items()}
@@ -56,8 +60,11 @@ def language_name(text: str) -> str | None:
 
 def script(text: str) -> str:
     """The script of most letters: "Han", "Kana", "Hangul", one of OTHER_SCRIPTS or "Latin"."""
+    if text.isascii():
+        return "Latin"
+    letters = len(LETTER.findall(text))
     for name, pattern in {"Kana": KANA, "Hangul": HANGUL, "Han": HAN, **OTHER_SCRIPTS}.items():
-        if len(pattern.findall(text)) * 4 > sum(character.isalpha() for character in text):
+        if len(pattern.findall(text)) * 4 > letters:
             return name
     return "Latin"
 
