@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,6 +42,7 @@ VERSION = 1
 LAYOUT = "_store.json"
 PENDING_AT_ONCE = 5_000
 """Replies that are flushed at once, however short the time since the last flush."""
+SMALL = 256
 MERGED_AT_ONCE = 32
 """So many parts of a bucket become one, and so many of those again: a bucket under way stays a few dozen files."""
 
@@ -74,6 +75,13 @@ def create(folder: Folder, buckets: int) -> None:
     folder.write_json(LAYOUT, {"version": VERSION, "buckets": buckets})
 
 
+class Part(NamedTuple):
+    """A part that was written, and its rows where they are few: merging needs not read them again."""
+
+    name: str
+    rows: pa.Table | None = None
+
+
 class RepliesStore:
     """One task's view of the store: the buckets it has open, and what is still to be written.
 
@@ -90,7 +98,7 @@ class RepliesStore:
         self._writer = uuid.uuid4().hex[:12]
         self._open: dict[int, dict[str, Mapping[str, Any]]] = {}
         self._pending: list[dict[str, Any]] = []
-        self._written: dict[int, list[list[str]]] = defaultdict(list)  # by how often they were merged
+        self._written: dict[int, list[list[Part]]] = defaultdict(list)  # by how often they were merged
         self._lock = threading.Lock()
         self._flushing = threading.Lock()
         self._parts = 0
@@ -137,9 +145,10 @@ class RepliesStore:
                 unwritten[row["bucket"]].append(row)
             try:
                 for bucket in sorted(unwritten):
-                    part = self._write(bucket, pa.Table.from_pylist(unwritten[bucket], schema=SCHEMA))
+                    table = pa.Table.from_pylist(unwritten[bucket], schema=SCHEMA)
+                    name = self._write(bucket, table)
                     del unwritten[bucket]
-                    self._written_one(bucket, part)
+                    self._written_one(bucket, Part(name, table if len(table) <= SMALL else None))
             finally:
                 with self._lock:
                     self._pending[:0] = itertools.chain.from_iterable(unwritten.values())
@@ -153,23 +162,23 @@ class RepliesStore:
             if len(parts) > 1:
                 self._merge(bucket, parts)
 
-    def _written_one(self, bucket: int, part: str, merges: int = 0) -> None:
+    def _written_one(self, bucket: int, part: Part, merges: int = 0) -> None:
         levels = self._written[bucket]
         if len(levels) == merges:
             levels.append([])
         levels[merges].append(part)
         if len(levels[merges]) == MERGED_AT_ONCE:
             parts, levels[merges] = levels[merges], []
-            self._written_one(bucket, self._merge(bucket, parts), merges + 1)
+            self._written_one(bucket, Part(self._merge(bucket, parts)), merges + 1)
 
-    def _merge(self, bucket: int, parts: Sequence[str]) -> str:
+    def _merge(self, bucket: int, parts: Sequence[Part]) -> str:
         """Make one part of several; those that are gone are in another one by now: somebody else merged them."""
         folder, tables = self._bucket(bucket), [SCHEMA.empty_table()]
-        for name in parts:
+        for name, rows in parts:
             with contextlib.suppress(FileNotFoundError):
-                tables.append(read_part(folder, name))
-        merged = self._write(bucket, pa.concat_tables(tables))
-        for name in parts:
+                tables.append(read_part(folder, name) if rows is None else rows)
+        merged = self._write(bucket, pa.concat_tables(tables), lasting=True)
+        for name, _ in parts:
             folder.delete(name)
         return merged
 
@@ -177,10 +186,10 @@ class RepliesStore:
         assert self._folder is not None
         return self._folder / f"bucket={bucket:03d}"
 
-    def _write(self, bucket: int, rows: pa.Table) -> str:
+    def _write(self, bucket: int, rows: pa.Table, lasting: bool = False) -> str:
         self._parts += 1
         name = f"part-{self._writer}-{self._parts:06d}.parquet"
-        write_part(self._bucket(bucket), name, rows)
+        write_part(self._bucket(bucket), name, rows, lasting)
         return name
 
     def _load(self, bucket: int) -> dict[str, Mapping[str, Any]]:
@@ -212,9 +221,10 @@ class RepliesStore:
         return True
 
 
-def write_part(folder: Folder, name: str, rows: pa.Table) -> None:
+def write_part(folder: Folder, name: str, rows: pa.Table, lasting: bool = True) -> None:
+    """Write a part: small where it is to last, quick (a quarter of the time) where it will soon be merged into another."""
     out = pa.BufferOutputStream()
-    pq.write_table(rows, out, compression="zstd")
+    pq.write_table(rows, out, compression="zstd" if lasting else "snappy", use_dictionary=lasting, write_statistics=lasting)
     folder.write(name, out.getvalue())
 
 

@@ -29,7 +29,10 @@ from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 TICK_S = 0.1
-GATHER_S = 0.02
+LOOK_S = 0.25
+"""How often a task looks for a stop on a local disk."""
+GATHER_S, PLENTY = 0.05, 8
+"""How long scores are left to gather, where few have: each wake-up of the caller's thread takes time from the loop's."""
 HAND_OVER_S = 1.0
 """How long finished scores may wait to be handed on."""
 STOPPED = "stopped on request"
@@ -119,22 +122,25 @@ class Task:
     def _finished(self, fewer_than: int) -> Iterator[list[Scored]]:
         """Hand on what is done, until fewer scores than that are in play."""
         while True:
-            self._take(wait=self._in_play >= fewer_than)
+            taken = self._take(wait=self._in_play >= fewer_than)
             if self._scored and time.monotonic() - self._handed_over > HAND_OVER_S:
                 ready, self._scored = self._scored, []
                 yield ready
                 self._handed_over = time.monotonic()
             if self._in_play < fewer_than:
                 return
-            time.sleep(GATHER_S)  # each wake-up of this thread takes time from the loop's
+            if taken < PLENTY:
+                time.sleep(GATHER_S)
 
     def _room(self) -> int:
         """How many scores may be in play: enough to keep the window full with samples at every stage."""
         samples = 2 * max((window.capacity for window in self._windows.values()), default=64) + 8
         return samples * max(1, self._per_row)
 
-    def _take(self, wait: bool) -> None:
-        """Collect the scores that are done, waiting a moment for the first where asked to. Raises what a thread did."""
+    def _take(self, wait: bool) -> int:
+        """Collect the scores that are done and say how many, waiting a moment for the first where asked to. Raises what a
+        thread did."""
+        before = self._in_play
         with contextlib.suppress(queue.Empty):
             while True:
                 result = self._results.get(block=wait, timeout=TICK_S)
@@ -147,6 +153,7 @@ class Task:
                 self._open[result.row.bucket] -= 1
                 if result.row.bucket in self._closing:
                     self._leave(result.row.bucket)
+        return before - self._in_play
 
     def _leave(self, bucket: int | None) -> None:
         """Close a bucket that has no more rows, as soon as its last score is done."""
@@ -223,7 +230,7 @@ class Task:
 
     def _keeper_thread(self) -> None:
         flush_every = 0.5 if self.work.store is None or self.work.store.is_local else 15.0
-        look_every = 0.0 if self.work.beats is None or self.work.beats.is_local else 0.5
+        look_every = LOOK_S if self.work.beats is None or self.work.beats.is_local else 2 * LOOK_S
         period = self._beats.period_s if self._beats else float("inf")
         flushed = beaten = looked = time.monotonic()
         try:
