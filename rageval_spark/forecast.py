@@ -26,7 +26,9 @@ from rageval_spark.engine.work import Row, sample_of
 from rageval_spark.judges import embedded
 from rageval_spark.judges.settings import BATCH_DISCOUNT, EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, play
+from rageval_spark.prompts.claims import ListClaims
 from rageval_spark.prompts.embedding import Embed
+from rageval_spark.prompts.language import sentences
 from rageval_spark.prompts.length import tokens
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.questions import GenerateQuestions
@@ -213,6 +215,9 @@ def answered(prompt: Prompt) -> dict[str, Any]:
     if isinstance(prompt, GenerateQuestions):
         questions = [{"id": id, "question": f"{prompt.text[:60]}?"} for id in range(1, prompt.n + 1)]
         return {"noncommittal": 0, "questions": questions}
+    if isinstance(prompt, ListClaims):  # a model finds a claim in an answer of one word too
+        stated = [one for one in sentences(prompt.text) if not embedded.REFUSES.search(one)]
+        return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
     known: Mapping[str, Callable[..., Any]] = embedded.ANSWERS
     said = embedded.answer(prompt) if prompt.kind in known else {}
     return {name: value for name, value in said.items() if name != "support"}
