@@ -63,7 +63,9 @@ def examined(config: Config) -> Iterator[Finding]:
 
 
 def _judges(plan: Plan, config: Config) -> Iterator[Finding]:
-    for endpoint in plan.endpoints():
+    if plan.mode == "files":
+        yield Finding("judge", "mind", "prompts are left as files for whoever answers them; nothing is asked from here")
+    for endpoint in plan.endpoints() if plan.mode != "files" else ():
         what = "judge" if isinstance(endpoint, HttpJudge) else "embeddings"
         try:
             key = key_of(endpoint, config.environment)

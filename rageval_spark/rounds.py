@@ -23,6 +23,7 @@ from rageval_spark.judges.batch import Batch, BatchApi, RequestFile, request_lin
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.score import Usage
 from rageval_spark.spark import rounds as passes
+from rageval_spark.spark.score import causes_told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,10 +85,19 @@ class Rounds:
             log.warning("round %d: %s requests", number, f"{int(share * size['count']):,}")
             self._ask(missing)
         rows = passes.scored(self._rows(samples), self._work, unanswered)
-        rows.write.mode("overwrite").parquet(self._folder.for_spark("scores"))
+        with causes_told():
+            rows.write.mode("overwrite").parquet(self._folder.for_spark("scores"))
         self._tell()
+        self._close()
+
+    def _close(self) -> None:
+        """Leave what others may still want: the replies are in the store by now."""
+        (self._folder / "rounds").delete("")
         for one in self._rounds:
             one.save(closed=True)
+            if self._mode == "batch":
+                for name in ("prompts", *(part[kind] for part in one.parts for kind in ("requests", "replies"))):
+                    one.folder.delete(name)
 
     def _affordable(self, size: Any) -> tuple[str | None, float]:
         """The budget that does not allow all of these requests, and the share of them that it allows; None and 1."""
@@ -127,7 +137,8 @@ class Rounds:
         """Replay once: keeps the replies that results became, returns all that was found, written down."""
         path = (self._folder / "rounds").for_spark(str(number))
         rows = self._rows(samples).mapInPandas(passes.collecting(self._work), passes.FOUND)
-        rows.write.mode("overwrite").parquet(path)
+        with causes_told():
+            rows.write.mode("overwrite").parquet(path)
         found = self._spark.read.schema(passes.FOUND).parquet(path)
         assert self._work.store is not None
         passes.keep(found, self._work.store)
@@ -175,8 +186,9 @@ class Rounds:
             one.save()
             waiting += [(one.folder / part["requests"], part["replies"]) for part in one.open]
         if waiting:
-            raise Pending("waiting for answers to " + ", ".join(f"{asked} (as {replies} beside it)" for asked, replies in waiting)
-                          + ". Put them there, in the format of the Batch API's output, and run the same command again")
+            asked, replies = waiting[0]
+            raise Pending(f"waiting for answers to {len(waiting)} files, first {asked}: put them beside it as {replies}, in the "
+                          f"format of the Batch API's output, and run the same command again")
 
     def _answered_by_batches(self) -> None:
         poll_s, began, told = 1.0, time.monotonic(), 0.0

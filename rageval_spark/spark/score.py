@@ -6,6 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
@@ -35,8 +36,15 @@ def write(samples: DataFrame, work: Work, path: str) -> None:
 
     Raises ScoringFailed with what a task raised, in its own words.
     """
-    try:
+    with causes_told():
         scored(samples, work).write.mode("overwrite").parquet(path)
+
+
+@contextmanager
+def causes_told() -> Iterator[None]:
+    """Raises ScoringFailed, with what a task raised, for an error of Spark."""
+    try:
+        yield
     except (PySparkException, Py4JError) as error:
         raise ScoringFailed(_cause(str(error))) from error
 

@@ -59,6 +59,8 @@ def test_batches_give_the_scores_of_a_live_run_and_are_paid_once(server: JudgeSe
     assert sum(row.n_prompts - row.n_reused for row in done.scores.collect()) == ASKED
     assert KEY not in "".join(file.read_text(errors="ignore") for file in (tmp_path / "out").rglob("*") if file.is_file())
 
+    assert {path.name for path in (tmp_path / "out" / "batches").glob("*/*")} == {"round.json"}  # the rest is in the store
+
     again = run(config(tmp_path, server, mode="batch"))
     assert (len(server.batches.made), again.summary["usage"]["prompts"]) == (3, 0)
     assert scores(again) == scores(live)
