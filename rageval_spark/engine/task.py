@@ -29,6 +29,8 @@ from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 TICK_S = 0.1
+KEEP_S = 0.2
+"""How often the keeper wakes; what is due before it next does is done at once."""
 LOOK_S = 0.25
 """How often a task looks for a stop on a local disk."""
 GATHER_S, PLENTY = 0.05, 8
@@ -234,12 +236,12 @@ class Task:
         period = self._beats.period_s if self._beats else float("inf")
         flushed = beaten = looked = time.monotonic()
         try:
-            while not self._ended.wait(TICK_S):
+            while not self._ended.wait(KEEP_S):
                 now = time.monotonic()
-                if now - flushed >= flush_every - TICK_S or self._store.pending >= PENDING_AT_ONCE:
+                if now - flushed > flush_every - KEEP_S or self._store.pending >= PENDING_AT_ONCE:
                     flushed = now
                     self._store.flush()
-                if now - beaten >= period - TICK_S / 2:
+                if now - beaten >= period - KEEP_S / 2:
                     beaten = now
                     self._beat()
                 if self._beats and now - looked >= look_every:
