@@ -10,6 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from rageval_spark.spark.session import find_java
 from tests.judge_server import JudgeServer
 
 CALLER = Path(__file__).with_name("caller.py")
@@ -23,6 +24,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_that_the_caller_made(kind: str, judge: JudgeServer, tmp_path: Path) -> None:
+    find_java()  # for a session that the caller makes, it is for the caller to have one
     done = subprocess.run([sys.executable, str(CALLER), kind, judge.url, str(tmp_path / "out")], cwd=tmp_path,
                           capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
