@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from rageval_spark.engine.window import Window
 from rageval_spark.engine.work import Row, sample_of
 from rageval_spark.judges import embedded
 from rageval_spark.judges.settings import BATCH_DISCOUNT, EmbeddedJudge, HttpEmbeddings, HttpJudge
-from rageval_spark.metric import Reply, play
+from rageval_spark.metric import Reply, play, played
 from rageval_spark.prompts.claims import ListClaims
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.language import sentences
@@ -144,14 +145,9 @@ class DryRun:
             if isinstance(use.judge, EmbeddedJudge):
                 continue
             game = play(use.metric, sample, use.judge.prompt_token_limit if use.judge else None)
-            try:
-                prompts = next(game)
-                while True:
-                    prompts = game.send([self._reply(use, prompt, sample, fine, spent) for prompt in prompts])
-            except StopIteration:
-                continue
+            played(game, partial(self._reply, use, sample, fine, spent))
 
-    def _reply(self, use: MetricUse, prompt: Prompt | Embed, sample: Sample, fine: int, spent: dict[str, float]) -> Reply:
+    def _reply(self, use: MetricUse, sample: Sample, fine: int, spent: dict[str, float], prompt: Prompt | Embed) -> Reply:
         endpoint = use.endpoint(prompt.kind)
         assert endpoint is not None
         desk = self._desks[endpoint]
@@ -218,8 +214,7 @@ def answered(prompt: Prompt) -> dict[str, Any]:
     if isinstance(prompt, ListClaims):  # a model finds a claim in an answer of one word too
         stated = [one for one in sentences(prompt.text) if not embedded.REFUSES.search(one)]
         return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
-    known: Mapping[str, Callable[..., Any]] = embedded.ANSWERS
-    said = embedded.answer(prompt) if prompt.kind in known else {}
+    said = embedded.answer(prompt) if prompt.kind in embedded.ANSWERS else {}
     return {name: value for name, value in said.items() if name != "support"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -117,6 +117,23 @@ def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000) -> G
             flow.close()
     return replace(_written(score), flags=tuple(dict.fromkeys((*score.flags, *flags))), usage=spent,
                    judge=", ".join(judges) or None)
+
+
+def played(game: Game, reply: Callable[[Any], Reply | JudgeFault | None]) -> Score | None:
+    """The score of a game whose prompts are answered at once; None as soon as one of those asked together is not."""
+    try:
+        prompts = next(game)
+        while True:
+            replies = [reply(prompt) for prompt in prompts]
+            found = [one for one in replies if one is not None]
+            if len(found) < len(replies):
+                return None
+            prompts = game.send(found)
+    except StopIteration as end:
+        score: Score = end.value
+        return score
+    finally:
+        game.close()
 
 
 def _written(score: Score) -> Score:

@@ -60,7 +60,7 @@ class Rounds:
         self._spark, self._work, self._plan, self._tasks, self._wait = spark, work, work.plan, tasks, wait
         self._output, self._folder = output, folder
         self._endpoints = self._plan.endpoints()
-        self._mode = next(judge.mode for judge in self._plan.judges())
+        self._mode = self._plan.mode
         self._rounds = list(self._left_open())
         self._spent: dict[str, Any] = {"counts": Counter(), "usage": {}, "served": {}}
 

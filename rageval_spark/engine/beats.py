@@ -150,5 +150,16 @@ def peak_memory_mb() -> int:
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10))
 
 
+def added(told: Sequence[Mapping[str, Any]], *under: str) -> dict[str, float]:
+    """The sums over beats of the numbers that each has under these names."""
+    sums: dict[str, float] = {}
+    for beat in told:
+        for name in under:
+            beat = beat.get(name, {})
+        for name, amount in beat.items():
+            sums[name] = sums.get(name, 0.0) + amount
+    return sums
+
+
 def ask_to_stop(folder: Folder) -> None:
     folder.write(STOP, b"stop\n")

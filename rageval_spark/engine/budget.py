@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rageval_spark.engine.beats import added
 from rageval_spark.errors import JudgeFault
 from rageval_spark.score import Usage
 
@@ -95,8 +96,4 @@ class Budget:
 
 def earlier(told: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """What the tasks of an earlier attempt spent, as their last beats tell it."""
-    spent: dict[str, float] = {}
-    for beat in told:
-        for name, amount in beat.get("budget", {}).get("spent", {}).items():
-            spent[name] = spent.get(name, 0.0) + amount
-    return spent
+    return added(told, "budget", "spent")

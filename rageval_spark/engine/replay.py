@@ -19,10 +19,11 @@ from rageval_spark.errors import JudgeFault
 from rageval_spark.judges import embedded, wire
 from rageval_spark.judges.conversation import Completion, converse
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
-from rageval_spark.metric import Reply, play
+from rageval_spark.metric import Reply, play, played
 from rageval_spark.prompts import length
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.prompt import Prompt
+from rageval_spark.prompts.rendering import Rendered
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Usage
 
@@ -85,19 +86,7 @@ class Replay:
         if isinstance(use.judge, EmbeddedJudge):
             return embedded.score(use.metric, sample)
         game = play(use.metric, sample, use.judge.prompt_token_limit if use.judge else None)
-        try:
-            prompts = next(game)
-            while True:
-                replies = [self._reply(use, prompt, sample) for prompt in prompts]
-                found = [reply for reply in replies if reply is not None]
-                if len(found) < len(replies):
-                    return None
-                prompts = game.send(found)
-        except StopIteration as end:
-            score: Score = end.value
-            return score
-        finally:
-            game.close()
+        return played(game, lambda prompt: self._reply(use, prompt, sample))
 
     def _reply(self, use: MetricUse, prompt: Prompt | Embed, sample: Sample) -> Reply | JudgeFault | None:
         endpoint = use.endpoint(prompt.kind)
@@ -108,9 +97,9 @@ class Replay:
                 key = desk.rendering.embedding_key(prompt)
                 row = self.known.get(key) or self._vector(place, desk, key, prompt)
             else:
-                language = desk.rendering.language_of(sample.user_input, sample.response)
-                key = desk.rendering.render(prompt, language).key
-                row = self.known.get(key) or self._conversed(place, desk, prompt, language)
+                whole = desk.rendering.render(prompt, desk.rendering.language_of(sample.user_input, sample.response))
+                key = whole.key
+                row = self.known.get(key) or self._conversed(place, desk, prompt, whole)
         except JudgeFault as fault:
             return JudgeFault(fault.code, fault.reason, partial=fault.partial, usage=fault.usage or Usage(prompts=1))
         if row is None:
@@ -119,16 +108,15 @@ class Replay:
         self._paid.add(key)
         return reply_of(row, prompt, paid)
 
-    def _conversed(self, place: int, desk: Desk, prompt: Prompt, language: str) -> Mapping[str, Any] | None:
+    def _conversed(self, place: int, desk: Desk, prompt: Prompt, whole: Rendered) -> Mapping[str, Any] | None:
         """The row of an accepted reply, from results; None where a turn has none. Raises JudgeFault."""
         judge = desk.endpoint
         assert isinstance(judge, HttpJudge)
-        whole = desk.rendering.render(prompt, language)
-        talk = converse(prompt, language, judge.max_output_tokens)
+        talk = converse(prompt, whole.language, judge.max_output_tokens)
         turn, number = next(talk), 0
         try:
             while True:
-                part = whole if turn.prompt is prompt else desk.rendering.render(turn.prompt, language)
+                part = whole if turn.prompt is prompt else desk.rendering.render(turn.prompt, whole.language)
                 body, tokens = desk.chat.body(part, turn.note, turn.max_output_tokens), length.tokens(part.data)
                 said = self._result(Request(f"{whole.key}-{number}", place, "chat/completions", body.decode(),
                                             length.INSTRUCTION_TOKENS + tokens))
@@ -184,5 +172,3 @@ def as_json(row: Mapping[str, Any]) -> str:
     """A row of the replies store as one line of JSON, its vector in base64; `know` reads it."""
     vector = row.get("vector")
     return json.dumps({**row, "vector": base64.b64encode(vector).decode() if vector else None}, ensure_ascii=False)
-
-

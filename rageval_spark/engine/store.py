@@ -43,6 +43,7 @@ LAYOUT = "_store.json"
 PENDING_AT_ONCE = 5_000
 """Replies that are flushed at once, however short the time since the last flush."""
 SMALL = 256
+"""Rows up to which a part is kept in memory until it is merged."""
 MERGED_AT_ONCE = 32
 """So many parts of a bucket become one, and so many of those again: a bucket under way stays a few dozen files."""
 

@@ -101,8 +101,9 @@ def _rewritten(output: Folder, kept: Callable[[pa.Table], pa.Table]) -> tuple[in
 def _newest(rows: pa.Table) -> pa.Table:
     """The newest row of every key that holds a reply."""
     rows = rows.filter(pc.or_(pc.is_valid(rows["reply"]), pc.is_valid(rows["vector"])))
-    last = {key: place for place, key in enumerate(rows.sort_by("created_at")["key"].to_pylist())}
-    return rows.sort_by("created_at").take(pa.array(sorted(last.values()), pa.int64()))
+    rows = rows.sort_by("created_at")
+    last = {key: place for place, key in enumerate(rows["key"].to_pylist())}
+    return rows.take(pa.array(sorted(last.values()), pa.int64()))
 
 
 def _buckets(output: Folder) -> Iterator[Folder]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rageval_spark.judges.lexical import LEAST_WORDS, Found, Premise, found, premise, support, wording
 from rageval_spark.judges.settings import EmbeddedJudge
-from rageval_spark.metric import Metric, Reply, play
+from rageval_spark.metric import Metric, Reply, play, played
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
 from rageval_spark.prompts.language import prompt_language, sentences
@@ -55,14 +55,9 @@ def score(metric: Metric, sample: Sample) -> Score:
     """Play a metric over a sample without any request; skipped (JUDGE_UNSUPPORTED) where it asks what needs a model."""
     if why := unsupported(metric):
         return Score.skipped("JUDGE_UNSUPPORTED", why)
-    game = play(metric, sample, token_limit=None)
-    try:
-        prompts = next(game)
-        while True:
-            prompts = game.send([_reply(prompt) for prompt in prompts])
-    except StopIteration as end:
-        scored: Score = end.value
-        return scored
+    scored = played(play(metric, sample, token_limit=None), _reply)
+    assert scored is not None  # every prompt is answered
+    return scored
 
 
 def _reply(prompt: Prompt) -> Reply:

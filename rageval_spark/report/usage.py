@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rageval_spark.engine.beats import added
 from rageval_spark.engine.plan import Plan
 from rageval_spark.report.progress import totals
 from rageval_spark.score import Usage
@@ -36,11 +37,7 @@ def used(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
 
 def _waits(told: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Seconds waited, over all tasks: prompts for places in the window, starts for the rates, prompts for retries."""
-    waits: dict[str, float] = {}
-    for beat in told:
-        for name, seconds in beat.get("waits", {}).items():
-            waits[name] = round(waits.get(name, 0.0) + seconds, 1)
-    return waits
+    return {name: round(seconds, 1) for name, seconds in added(told, "waits").items()}
 
 
 def _sum(values: Sequence[Any]) -> Any:
