@@ -99,7 +99,7 @@ def run(url: str, folder: Path, count: int, window: int) -> dict[str, Any]:
                    check=True, stdout=subprocess.DEVNULL)
     told = beats.read(Folder(str(folder / "out" / "runs" / str(count) / "beats")))
     return {**call(url, "/stats"), "cpu_s": sum(beat["cpu_s"] for beat in told),
-            "memory_mb": max(beat["memory_mb"] for beat in told), "wall_s": time.monotonic() - began}
+            "memory_mb": max(beat["memory_mb"] for beat in told), "began": began, "wall_s": time.monotonic() - began}
 
 
 def report(seen: Mapping[int, Mapping[str, Any]], base: Mapping[str, Any], window: int) -> Table:
@@ -110,9 +110,9 @@ def report(seen: Mapping[int, Mapping[str, Any]], base: Mapping[str, Any], windo
 
     row("prompts a second, steady", lambda _, s: f"{s['steady_rps']:.0f}", f"{base['steady_rps']:.0f}")
     row("… ÷ bare client", lambda _, s: f"{s['steady_rps'] / base['steady_rps']:.2f}", "1")
-    for name in ("steady", "mean"):
-        row(f"in flight ÷ limit, {name}", lambda _, s, name=name: f"{s[f'{name}_in_flight'] / window:.2f}",
-            f"{base[f'{name}_in_flight'] / window:.2f}")
+    for name, what in {"steady": "steady", "scoring": "first prompt of a score to last"}.items():
+        row(f"in flight ÷ limit, {what}", lambda _, s, name=name: f"{s[f'{name}_in_flight'] / window:.3f}",
+            f"{base['steady_in_flight' if name == 'steady' else 'mean_in_flight'] / window:.3f}")
     row("most in flight", lambda _, s: str(s["max_in_flight"]), str(base["max_in_flight"]))
     row("prompts a sample", lambda n, s: f"{s['chats'] / n:.2f}")
     row("embedding requests a sample", lambda n, s: f"{s['embeddings'] / n:.3f}")
@@ -122,6 +122,7 @@ def report(seen: Mapping[int, Mapping[str, Any]], base: Mapping[str, Any], windo
     row("worker CPU a prompt, ms", lambda _, s: f"{1000 * s['cpu_s'] / s['chats']:.2f}",
         f"{1000 * base['cpu_s'] / base['chats']:.2f}")
     row("most memory of a worker, MB", lambda _, s: str(s["memory_mb"]))
+    row("from command to first prompt of a score, s", lambda _, s: f"{s['scoring_from'] - s['began']:.1f}")
     row("from command to end, s", lambda _, s: f"{s['wall_s']:.1f}")
     return table
 

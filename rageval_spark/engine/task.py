@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
+import gc
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,18 +28,56 @@ from rageval_spark.judges import http
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
-TICK_S = 0.1
 KEEP_S = 0.2
 """How often the keeper wakes; what is due before it next does is done at once."""
 LOOK_S = 0.25
 """How often a task looks for a stop on a local disk."""
-GATHER_S, PLENTY = 0.05, 8
-"""How long scores are left to gather, where few have: each wake-up of the caller's thread takes time from the loop's."""
 HAND_OVER_S = 1.0
 """How long finished scores may wait to be handed on."""
+PLENTY = 4
+"""The part of what may be in play that is left to gather, that long, before more is brought: each wake-up of the
+caller's thread takes time from the loop's."""
+NEW_OBJECTS = 20_000
+"""How many objects come up between two looks of the garbage collector."""
 STOPPED = "stopped on request"
 LAST_LOOKS_S = (0.3,) * 5
 """After a stop or an error: how long replies on their way are still waited for. A stall costs one look, not all."""
+
+
+@contextlib.contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Have the garbage collector leave alone what is there already, and look seldom: it took a sixth of the loop's time."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(NEW_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+class Tray:
+    """Where other threads put what they are done with, for the one that takes it when there is enough."""
+
+    def __init__(self) -> None:
+        self._put: deque[Scored | BaseException] = deque()
+        self._enough = threading.Event()
+        self._wanted = 0
+
+    def put(self, result: Scored | BaseException) -> None:
+        self._put.append(result)
+        if len(self._put) >= self._wanted or isinstance(result, BaseException):
+            self._enough.set()
+
+    def take(self, wanted: int, within_s: float) -> Iterator[Scored | BaseException]:
+        """What is there, once so much is, or an error, or the time is over."""
+        self._wanted = wanted
+        if len(self._put) < wanted:
+            self._enough.wait(within_s)
+        self._enough.clear()
+        while self._put:
+            yield self._put.popleft()
 
 
 @dataclass
@@ -48,7 +86,7 @@ class Task:
 
     work: Work
     index: int = 0
-    _results: queue.SimpleQueue[Scored | BaseException] = field(default_factory=queue.SimpleQueue)
+    _results: Tray = field(default_factory=Tray)
     _scored: list[Scored] = field(default_factory=list)
     _in_play: int = 0
     _open: Counter[int] = field(default_factory=Counter)
@@ -82,14 +120,15 @@ class Task:
         loop = threading.Thread(target=self._loop_thread, name="rageval-loop", daemon=True)
         keeper = threading.Thread(target=self._keeper_thread, name="rageval-keeper", daemon=True)
         self._beat()
-        try:
-            loop.start()
-            self._ready.wait()
-            self._take(wait=False)  # raises what kept the loop from starting
-            keeper.start()
-            yield from self._feed(rows)
-        finally:
-            self._end(loop, keeper)
+        with seldom_collected():
+            try:
+                loop.start()
+                self._ready.wait()
+                self._take(wanted=0)  # raises what kept the loop from starting
+                keeper.start()
+                yield from self._feed(rows)
+            finally:
+                self._end(loop, keeper)
 
     def _end(self, loop: threading.Thread, keeper: threading.Thread) -> None:
         self._call(self._finish)
@@ -124,38 +163,30 @@ class Task:
     def _finished(self, fewer_than: int) -> Iterator[list[Scored]]:
         """Hand on what is done, until fewer scores than that are in play."""
         while True:
-            taken = self._take(wait=self._in_play >= fewer_than)
+            self._take(self._in_play - fewer_than + 1 + fewer_than // PLENTY if self._in_play >= fewer_than else 0)
             if self._scored and time.monotonic() - self._handed_over > HAND_OVER_S:
                 ready, self._scored = self._scored, []
                 yield ready
                 self._handed_over = time.monotonic()
             if self._in_play < fewer_than:
                 return
-            if taken < PLENTY:
-                time.sleep(GATHER_S)
 
     def _room(self) -> int:
         """How many scores may be in play: enough to keep the window full with samples at every stage."""
         samples = 2 * max((window.capacity for window in self._windows.values()), default=64) + 8
         return samples * max(1, self._per_row)
 
-    def _take(self, wait: bool) -> int:
-        """Collect the scores that are done and say how many, waiting a moment for the first where asked to. Raises what a
-        thread did."""
-        before = self._in_play
-        with contextlib.suppress(queue.Empty):
-            while True:
-                result = self._results.get(block=wait, timeout=TICK_S)
-                wait = False
-                if isinstance(result, BaseException):
-                    raise result
-                self._scored.append(result)
-                self._in_play -= 1
-                self._done[result.score.status] += 1
-                self._open[result.row.bucket] -= 1
-                if result.row.bucket in self._closing:
-                    self._leave(result.row.bucket)
-        return before - self._in_play
+    def _take(self, wanted: int) -> None:
+        """Collect the scores that are done, waiting for so many, but not for long. Raises what a thread did."""
+        for result in self._results.take(wanted, within_s=HAND_OVER_S):
+            if isinstance(result, BaseException):
+                raise result
+            self._scored.append(result)
+            self._in_play -= 1
+            self._done[result.score.status] += 1
+            self._open[result.row.bucket] -= 1
+            if result.row.bucket in self._closing:
+                self._leave(result.row.bucket)
 
     def _leave(self, bucket: int | None) -> None:
         """Close a bucket that has no more rows, as soon as its last score is done."""
