@@ -47,7 +47,7 @@ def test_a_server_that_takes_less_is_given_less_and_few_are_refused() -> None:
 
 
 def test_under_a_permanent_429_all_ends_by_the_deadline_and_later_prompts_get_one_attempt() -> None:
-    with JudgeServer() as judge:
+    with JudgeServer(latency_ms=5) as judge:
         judge.always("*", Answer(429, headers={"retry-after": "0.3"}))
         began = time.monotonic()
         scores = values(run(refusals(judge, max_concurrency=4, deadline_s=2), rows_of(600)))
