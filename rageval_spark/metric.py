@@ -57,10 +57,20 @@ class Metric:
     direction: ClassVar[Literal["higher", "lower"]] = "higher"
     binary: ClassVar[bool] = False
     """True where every score is 0 or 1: its interval is Wilson's."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Names under which other tools have the same measure; a config may use them."""
+    several: ClassVar[tuple[str, ...]] = ()
+    """The parameters for which a config may give a list: the metric is then taken once with each."""
     measured: ClassVar[tuple[str, ...]] = ()
     """The names that its scores' `measures` may have."""
 
-    def score(self, sample: Sample) -> Flow:
+    @property
+    def suffix(self) -> str:
+        """What tells it from the same metric with other parameters in the tables, such as "@5"."""
+        return ""
+
+    def score(self, sample: Sample) -> Flow | Score:
+        """The score itself where nothing needs to be asked, or a generator. May raise Skip or JudgeFault."""
         raise NotImplementedError
 
     def extra(self, measures: Mapping[str, float]) -> Mapping[str, float]:
@@ -81,7 +91,8 @@ def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000) -> G
     spent, flags, judges = Usage(), dict[str, None](), dict[str, None]()
     flow: Flow | None = None
     try:
-        flow = metric.score(sample)
+        begun = metric.score(sample)
+        flow = _nothing_asked(begun) if isinstance(begun, Score) else begun
         asked = next(flow)
         while True:
             prompts = asked if isinstance(asked, list) else [asked]
@@ -117,6 +128,11 @@ def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000) -> G
             flow.close()
     return replace(_written(score), flags=tuple(dict.fromkeys((*score.flags, *flags))), usage=spent,
                    judge=", ".join(judges) or None)
+
+
+def _nothing_asked(score: Score) -> Flow:
+    return score
+    yield
 
 
 def played(game: Game, reply: Callable[[Any], Reply | JudgeFault | None]) -> Score | None:

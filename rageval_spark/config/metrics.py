@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -18,7 +19,7 @@ from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
 from rageval_spark.errors import ConfigError
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Judge
 from rageval_spark.metric import Metric
-from rageval_spark.metrics import CATALOGUE
+from rageval_spark.metrics import CATALOGUE, NAMED
 from rageval_spark.sample import ALIASES, FIELDS
 
 NOTHING: Mapping[str, Any] = {}
@@ -39,7 +40,7 @@ def planned(config: Config) -> Plan:
 def _group(place: int, group: Group, config: Config) -> FieldGroup:
     where = f"evaluate.{place}"
     entries = [entry for listed in group.metrics for entry in _unpacked(listed)]
-    return field_group(group.fields, [metric_use(entry, config) for entry in entries], where)
+    return field_group(group.fields, [use for entry in entries for use in metric_uses(entry, config)], where)
 
 
 def _unpacked(entry: MetricEntry) -> Sequence[MetricEntry]:
@@ -69,8 +70,8 @@ def field_group(fields: Mapping[str, str], uses: Sequence[MetricUse], where: str
     return FieldGroup(mapped, tuple(uses))
 
 
-def metric_use(entry: MetricEntry, config: Config) -> MetricUse:
-    """One entry of a metrics list: a name, or a name with its parameters."""
+def metric_uses(entry: MetricEntry, config: Config) -> list[MetricUse]:
+    """One entry of a metrics list: a name, or a name with its parameters; several uses where a parameter is a list."""
     name: str
     given: Any = None
     if isinstance(entry, str):
@@ -83,14 +84,17 @@ def metric_use(entry: MetricEntry, config: Config) -> MetricUse:
     if not isinstance(given, Mapping):
         raise ConfigError(f"evaluate.metrics.{name}: parameters are keys and values, found {given!r}")
     parameters = {key: value for key, value in given.items() if key not in OF_THE_USE}
-    return use_of(metric_of(name, parameters), config.judge, config.embeddings, given, config.scale)
+    listed = [key for key in class_of(name).several if isinstance(parameters.get(key), list)]
+    combined = [dict(zip(listed, values, strict=True)) for values in itertools.product(*(parameters[key] for key in listed))]
+    return [use_of(metric_of(name, {**parameters, **one}), config.judge, config.embeddings, given, config.scale)
+            for one in combined]
 
 
 def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | None,
            given: Mapping[str, Any] = NOTHING, scale: float = 1) -> MetricUse:
     """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale, half of it by default), its
     name, and what its judge has otherwise."""
-    name = str(given.get("as") or metric.name)
+    name = str(given.get("as") or metric.name) + metric.suffix
     threshold = given.get("threshold", scale / 2)
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= scale:
         raise ConfigError(f"evaluate.metrics.{name}.threshold lies in [0, {scale:g}], found {threshold!r}")
@@ -102,7 +106,7 @@ def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | Non
                           f"or judge: {{provider: embedded}} for a heuristic screen without any model")
     if "embed" in metric.asks and embeddings is None and not isinstance(judge, EmbeddedJudge):
         raise ConfigError(f"{name} needs embeddings, but the config has none. Add embeddings: {{model: …, base_url: …}}")
-    return MetricUse(metric, name, threshold / scale, judge if asks_judge else None,
+    return MetricUse(metric, name, threshold / scale, judge if metric.asks else None,
                      embeddings if "embed" in metric.asks else None)
 
 
@@ -119,13 +123,8 @@ def _other_judge(name: str, judge: Judge | None, changes: Any) -> Judge:
 
 
 def metric_of(name: str, parameters: Mapping[str, Any]) -> Metric:
-    """A metric of the catalogue, or of a user's own class by `package.module:Class`."""
-    kind = _own_class(name) if ":" in name else CATALOGUE.get(name)
-    if kind is None:
-        close = get_close_matches(name, CATALOGUE, 1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        raise ConfigError(f"no metric is called {name!r}; {meant}The metrics are {', '.join(CATALOGUE)}, "
-                          f"or a class of your own as package.module:Class")
+    """A metric by its name, with its parameters."""
+    kind = class_of(name)
     known = [field.name for field in fields(kind)]
     for key in parameters:
         if key not in known:
@@ -135,6 +134,17 @@ def metric_of(name: str, parameters: Mapping[str, Any]) -> Metric:
     except ValidationError as error:
         raise ConfigError(f"{name}: {_first(error)}") from None
     return metric
+
+
+def class_of(name: str) -> type[Metric]:
+    """A metric's class by its name in the catalogue, an alias, or `package.module:Class` for a user's own."""
+    kind = _own_class(name) if ":" in name else NAMED.get(name)
+    if kind is None:
+        close = get_close_matches(name, NAMED, 1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise ConfigError(f"no metric is called {name!r}; {meant}The metrics are {', '.join(CATALOGUE)}, "
+                          f"or a class of your own as package.module:Class")
+    return kind
 
 
 def _own_class(name: str) -> type[Metric]:

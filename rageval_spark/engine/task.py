@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from rageval_spark.engine.beats import Beats, peak_memory_mb
 from rageval_spark.engine.budget import Budget
 from rageval_spark.engine.engine import Engine, Place
+from rageval_spark.engine.handing import Tray, seldom_collected
 from rageval_spark.engine.plan import FieldGroup, MetricUse
 from rageval_spark.engine.store import PENDING_AT_ONCE, RepliesStore
 from rageval_spark.engine.window import Closed, windows_of
@@ -37,47 +37,9 @@ HAND_OVER_S = 1.0
 PLENTY = 4
 """The part of what may be in play that is left to gather, that long, before more is brought: each wake-up of the
 caller's thread takes time from the loop's."""
-NEW_OBJECTS = 20_000
-"""How many objects come up between two looks of the garbage collector."""
 STOPPED = "stopped on request"
 LAST_LOOKS_S = (0.3,) * 5
 """After a stop or an error: how long replies on their way are still waited for. A stall costs one look, not all."""
-
-
-@contextlib.contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Have the garbage collector leave alone what is there already, and look seldom: it took a sixth of the loop's time."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(NEW_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
-
-class Tray:
-    """Where other threads put what they are done with, for the one that takes it when there is enough."""
-
-    def __init__(self) -> None:
-        self._put: deque[Scored | BaseException] = deque()
-        self._enough = threading.Event()
-        self._wanted = 0
-
-    def put(self, result: Scored | BaseException) -> None:
-        self._put.append(result)
-        if len(self._put) >= self._wanted or isinstance(result, BaseException):
-            self._enough.set()
-
-    def take(self, wanted: int, within_s: float) -> Iterator[Scored | BaseException]:
-        """What is there, once so much is, or an error, or the time is over."""
-        self._wanted = wanted
-        if len(self._put) < wanted:
-            self._enough.wait(within_s)
-        self._enough.clear()
-        while self._put:
-            yield self._put.popleft()
 
 
 @dataclass

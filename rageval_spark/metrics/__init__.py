@@ -17,3 +17,5 @@ CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     ContextPrecision,
 )}  # fmt: skip
 """Metric class by name."""
+NAMED: dict[str, type[Metric]] = {**{alias: metric for metric in CATALOGUE.values() for alias in metric.aliases}, **CATALOGUE}
+"""Metric class by name or alias."""
