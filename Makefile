@@ -40,8 +40,10 @@ test-cluster: install
 docs: install
 	$(BIN)/python -m tests.test_docs
 
+# About half an hour.
 bench: install
-	$(BIN)/python -m benchmarks.throughput
+	$(BIN)/python -m benchmarks.throughput --latency-ms 200 --samples 100 1000 2400
+	$(BIN)/python -m benchmarks.throughput --latency-ms 1 --samples 1000 10000 100000
 	$(BIN)/python -m benchmarks.killed
 
 clean:
