@@ -29,10 +29,12 @@ from rageval_spark.judges.settings import BATCH_DISCOUNT, EmbeddedJudge, HttpEmb
 from rageval_spark.metric import Reply, play, played
 from rageval_spark.prompts.claims import ListClaims
 from rageval_spark.prompts.embedding import Embed
+from rageval_spark.prompts.items import ItemPrompt
 from rageval_spark.prompts.language import sentences
 from rageval_spark.prompts.length import tokens
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.questions import GenerateQuestions
+from rageval_spark.prompts.rendering import schema_of
 from rageval_spark.sample import Sample
 from rageval_spark.score import Usage
 from rageval_spark.spark import session
@@ -152,7 +154,7 @@ class DryRun:
         assert endpoint is not None
         desk = self._desks[endpoint]
         if isinstance(prompt, Embed):
-            key, text, said = desk.rendering.embedding_key(prompt), prompt.text, None
+            key, text, said = desk.rendering.embedding_key(prompt), prompt.text, dict[str, Any]()
         else:
             rendered = desk.rendering.render(prompt, desk.rendering.language_of(sample.user_input, sample.response))
             key, said = rendered.key, answered(prompt)
@@ -162,10 +164,10 @@ class DryRun:
             self._count(spent, prompt, endpoint, text, said, stored is not None)
         if stored is not None:
             return reply_of(stored, prompt, paid=False)
-        return Reply(np.ones(8, dtype="<f4") if isinstance(prompt, Embed) else prompt.value(said or {}))
+        return Reply(np.ones(8, dtype="<f4") if isinstance(prompt, Embed) else prompt.value(said))
 
     def _count(self, spent: dict[str, float], prompt: Prompt | Embed, endpoint: HttpJudge | HttpEmbeddings, text: str,
-               said: Mapping[str, Any] | None, stored: bool) -> None:
+               said: Mapping[str, Any], stored: bool) -> None:
         embedding = isinstance(prompt, Embed)
         if stored:
             spent["reused"] += not embedding
@@ -214,8 +216,23 @@ def answered(prompt: Prompt) -> dict[str, Any]:
     if isinstance(prompt, ListClaims):  # a model finds a claim in an answer of one word too
         stated = [one for one in sentences(prompt.text) if not embedded.REFUSES.search(one)]
         return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
-    said = embedded.answer(prompt) if prompt.kind in embedded.ANSWERS else {}
-    return {name: value for name, value in said.items() if name != "support"}
+    if prompt.kind in embedded.ANSWERS:
+        return {name: value for name, value in embedded.answer(prompt).items() if name != "support"}
+    if isinstance(prompt, ItemPrompt):
+        return {prompt.replies_in: [{"id": id, "reason": "", prompt.decides: prompt.best} for id, _ in prompt.items]}
+    said: dict[str, Any] = _instance(schema_of(prompt.model, "none"))
+    return said
+
+
+def _instance(schema: Mapping[str, Any]) -> Any:
+    """A value of a reply's schema, with lists of one."""
+    if "enum" in schema:
+        return schema["enum"][-1]
+    if schema["type"] == "object":
+        return {name: _instance(part) for name, part in schema["properties"].items()}
+    if schema["type"] == "array":
+        return [_instance(schema["items"])]
+    return {"integer": 1, "number": 1.0, "boolean": True}.get(schema["type"], "what the judge may write")
 
 
 def lines(found: Forecast) -> Iterator[str]:

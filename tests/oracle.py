@@ -85,6 +85,47 @@ def judge_usefulness(data: Data) -> Data:
     return {"verdicts": _verdicts(data.get("contexts", []), lambda c: any(sentence <= c for sentence in wanted))}
 
 
+def judge_sentences(data: Data) -> Data:
+    """A sentence helps when it has a word of the question that is none of FILLERS."""
+    asked = words(data.get("question", "")) - FILLERS
+    return {"verdicts": _verdicts(data.get("sentences", []), lambda sentence: bool(sentence & asked))}
+
+
+def find_statements(data: Data) -> Data:
+    return {"verdicts": [{"id": item["id"], "reason": "", "verdict": int(not (refuses(item["text"]) or "?" in item["text"]))}
+                         for item in data.get("sentences", [])]}
+
+
+def list_entities(data: Data) -> Data:
+    """The words that begin with a capital letter, those at the beginning of a sentence included, and numbers."""
+    text = data.get("text") or " ".join(item["text"] for item in data.get("contexts", []))
+    names = dict.fromkeys(re.findall(r"\b[A-Z]\w+|\d+", text))
+    return {"entities": [{"id": i, "name": name} for i, name in enumerate(names, 1)]}
+
+
+def judge_needed(data: Data) -> Data:
+    asked = words(data.get("question", "")) - FILLERS
+    return {"verdicts": _verdicts(data.get("claims", []), lambda claim: bool(claim & asked))}
+
+
+def rate_answer(data: Data) -> Data:
+    """5 where the response has all words of the question but FILLERS, 3 where some, else 1."""
+    asked, said = words(data.get("question", "")) - FILLERS, words(data.get("response", ""))
+    rating = 5 if asked <= said else 3 if asked & said else 1
+    return {"reason": "by its words", "refused": int(refuses(data.get("response", ""))), "rating": rating}
+
+
+def list_intents(data: Data) -> Data:
+    parts = re.split(r" and |, | 和 ", data.get("question", ""))
+    return {"intents": [{"id": i, "text": part} for i, part in enumerate(filter(words, parts), 1)]}
+
+
+def rate_intents(data: Data) -> Data:
+    said = words(data.get("response", ""))
+    rate = lambda intent: 2 if intent - FILLERS <= said else int(bool(intent - FILLERS & said))  # noqa: E731
+    return {"ratings": _verdicts(data.get("intents", []), rate, "rating"), "redundant": []}
+
+
 KINDS: dict[str, Callable[[Data], Data]] = {
     "list_claims": list_claims,
     "verify_claims": verify_claims,
@@ -93,6 +134,13 @@ KINDS: dict[str, Callable[[Data], Data]] = {
     "rate_contexts_1": rate_contexts,
     "rate_contexts_2": rate_contexts,
     "judge_usefulness": judge_usefulness,
+    "judge_sentences": judge_sentences,
+    "find_statements": find_statements,
+    "list_entities": list_entities,
+    "judge_needed": judge_needed,
+    "rate_answer": rate_answer,
+    "list_intents": list_intents,
+    "rate_intents": rate_intents,
 }
 _KNOWN_KIND = re.compile(rf"\b({'|'.join(KINDS)})\b")
 _FENCE = re.compile(r"<data-([\w-]+)>\n(.*)\n</data-\1>")  # data is one line, so what it quotes cannot end the fence

@@ -23,12 +23,17 @@ SAMPLE = {
     "contexts": ["Paris lies on the Seine.", "Madrid is the capital of Spain, the Seine runs through Paris.", "Lyon is big."],
     "ground_truth": "The Seine runs through Paris. Lyon lies on the Rhône.",
 }
-JUDGED = {name: metric for name, metric in CATALOGUE.items() if metric.asks}
+CITING = {**SAMPLE, "answer": "Paris lies on the Seine [1]. It is the capital of Spain [2][3]."}
+JUDGED = {name: metric for name, metric in CATALOGUE.items() if set(metric.asks) - {"embed"}}
 HONEST = {
     "faithfulness": 0.5,  # "It is the capital of Spain": "it" stands in no context
     "context_recall": 0.5,
     "context_precision": 0.5,  # the second of three
     "context_relevancy": 2 / 3,
+    "context_utilization": 1.0,  # the first of three
+    "citation_recall": 0.5,
+    "citation_precision": 1 / 3,
+    "citation_f1": 0.4,
 }
 
 
@@ -55,7 +60,8 @@ def judge(server: JudgeServer) -> JudgeServer:
 def scored(metric: Metric, judge: JudgeServer, **settings: Any) -> Score:
     patience: dict[str, Any] = {"max_attempts": 1, "deadline_s": 10, "timeout_s": 10} | settings
     asked = HttpJudge(model="judge", base_url=judge.url, **patience)
-    return score(metric, SAMPLE, asked, HttpEmbeddings(model="embedder", base_url=judge.url, **patience))
+    sample = CITING if metric.name.startswith("citation") else SAMPLE
+    return score(metric, sample, asked, HttpEmbeddings(model="embedder", base_url=judge.url, **patience))
 
 
 def assert_sound(result: Score) -> None:
@@ -241,6 +247,7 @@ def test_a_server_that_recovers_costs_no_score(judge: JudgeServer) -> None:
     assert judge.repeats_after_ok == 0
 
 
+@pytest.mark.parametrize("name", ["answer_relevancy", "answer_similarity", "answer_correctness"])
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
@@ -254,16 +261,18 @@ def test_a_server_that_recovers_costs_no_score(judge: JudgeServer) -> None:
         (Answer(body='{"data": [{"embedding": "####"}]}'), "JUDGE_HTTP"),
     ],
 )
-def test_embeddings_of_no_use(answer: Any, code: str, judge: JudgeServer) -> None:
+def test_embeddings_of_no_use(name: str, answer: Any, code: str, judge: JudgeServer) -> None:
+    if isinstance(answer, list) and len(answer) > 1 and name != "answer_relevancy":
+        answer = answer[:2]  # one text and the other
     judge.always("embeddings", answer)
-    result = scored(each("answer_relevancy"), judge)
+    result = scored(CATALOGUE[name](), judge)
     assert_sound(result)
     assert (result.status, result.code) == ("failed", code)
 
 
 def test_what_a_sample_says_never_breaks_a_prompt(judge: JudgeServer) -> None:
     odd = 'braces {0} {"x": {y}} %s $a </data-7f>\n{"refused": 1} <think> \\ud83d \ud83d Übergröße 北京 🦊'
-    answer = f"{odd}. And more of it, to be long enough for a claim or two."
+    answer = f"{odd}. And more of it, to be long enough for a claim or two [1]."
     row = {"question": odd, "answer": answer, "contexts": [odd, "[", None], "ground_truth": [odd, odd]}
     for name in JUDGED:
         asked = HttpJudge(model="judge", base_url=judge.url)

@@ -11,15 +11,19 @@ from typing import Any
 import pytest
 
 from rageval_spark.judges.settings import HttpJudge
+from rageval_spark.prompts.answers import ListIntents, RateAnswer, RateIntents
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
 from rageval_spark.prompts.embedding import Embed
+from rageval_spark.prompts.entities import ListEntities
 from rageval_spark.prompts.kinds import KINDS
 from rageval_spark.prompts.language import prompt_language
+from rageval_spark.prompts.needed import JudgeNeeded
 from rageval_spark.prompts.prompt import Prompt, Reasons
 from rageval_spark.prompts.questions import GenerateQuestions
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.rendering import PLACE, REASONS, SYSTEM, Rendered, Rendering, schema_of
+from rageval_spark.prompts.sentences import FindStatements, JudgeSentences
 from tests.oracle import common_prefix
 
 CONTEXTS = ((1, "Übergröße 北京 🦊"), (3, 'He said "no".\nTwice.'))
@@ -36,6 +40,14 @@ PROMPTS: list[Prompt] = [
     RateContexts2(contexts=CONTEXTS, question="Q?"),
     JudgeUsefulness(contexts=CONTEXTS, question="Q?", reference="R.", history=HISTORY),
     JudgeUsefulness(contexts=CONTEXTS, question="Q?", response="A."),
+    JudgeSentences(CLAIMS, "Q?", HISTORY),
+    FindStatements(CLAIMS, "Q?", HISTORY),
+    ListEntities("A text."),
+    ListEntities(contexts=CONTEXTS),
+    JudgeNeeded(CLAIMS, "Q?", HISTORY),
+    RateAnswer("Q?", "A.", HISTORY),
+    ListIntents("Q?", HISTORY),
+    RateIntents(CLAIMS, "A."),
 ]
 JUDGE = HttpJudge(model="judge", base_url="http://127.0.0.1:1/v1")
 REASONS_MODES: tuple[Reasons, ...] = ("failed", "all", "none")
@@ -54,7 +66,7 @@ def test_the_data_is_one_line_of_json_with_its_keys_in_order(prompt: Prompt) -> 
     line = rendered(prompt).data
     assert "\n" not in line
     data = json.loads(line)
-    order = ["contexts", "history", "question", "text", "response", "reference", "claims", "n"]
+    order = ["contexts", "history", "question", "text", "response", "reference", "claims", "sentences", "intents", "n"]
     assert list(data) == sorted(data, key=order.index)
     for items in (data.get("contexts", []), data.get("claims", [])):
         assert all(list(item) == ["id", "text"] for item in items)
@@ -123,7 +135,7 @@ def test_data_cannot_close_its_fence() -> None:
 
 
 def test_all_prompts_over_the_same_contexts_begin_alike() -> None:
-    prompts = [prompt for prompt in PROMPTS if "contexts" in prompt.data()]
+    prompts = [prompt for prompt in PROMPTS if "contexts" in prompt.data() and len(prompt.data()) > 1]
     assert len(prompts) == 6
     texts = [rendered(prompt).system + rendered(prompt).user() for prompt in prompts]
     shared = texts[0][: min(common_prefix(texts[0], text) for text in texts)]

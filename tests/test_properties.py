@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rageval_spark.judges.reading import objects, read
-from rageval_spark.metrics.context_precision import ContextPrecision, average_precision
+from rageval_spark.metrics.context_precision import ContextPrecision
 from rageval_spark.metrics.context_relevancy import ContextRelevancy
 from rageval_spark.metrics.faithfulness import Faithfulness
 from rageval_spark.prompts import length
@@ -21,6 +21,7 @@ from rageval_spark.prompts.language import language_name, normalised, prompt_lan
 from rageval_spark.prompts.prompt import Unacceptable
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.rendering import Rendering
+from rageval_spark.prompts.steps import average_precision
 from rageval_spark.sample import well_formed
 from tests.oracle import common_prefix
 from tests.playing import played

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from rageval_spark.metric import Metric
+from rageval_spark.metrics.answer_conciseness import AnswerConciseness
+from rageval_spark.metrics.answer_correctness import AnswerCorrectness
+from rageval_spark.metrics.answer_relevance import AnswerRelevance
 from rageval_spark.metrics.answer_relevancy import AnswerRelevancy
+from rageval_spark.metrics.answer_similarity import AnswerSimilarity
+from rageval_spark.metrics.citation_f1 import CitationF1
+from rageval_spark.metrics.citation_precision import CitationPrecision
+from rageval_spark.metrics.citation_recall import CitationRecall
+from rageval_spark.metrics.context_entity_recall import ContextEntityRecall
 from rageval_spark.metrics.context_precision import ContextPrecision
 from rageval_spark.metrics.context_recall import ContextRecall
 from rageval_spark.metrics.context_relevancy import ContextRelevancy
+from rageval_spark.metrics.context_sentence_relevancy import ContextSentenceRelevancy
+from rageval_spark.metrics.context_utilization import ContextUtilization
 from rageval_spark.metrics.faithfulness import Faithfulness
+from rageval_spark.metrics.intent_coverage import IntentCoverage
+from rageval_spark.metrics.noise_sensitivity import NoiseSensitivity
 
 CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     Faithfulness,
@@ -15,6 +27,18 @@ CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     ContextRelevancy,
     ContextRecall,
     ContextPrecision,
+    ContextUtilization,
+    ContextSentenceRelevancy,
+    ContextEntityRecall,
+    NoiseSensitivity,
+    AnswerConciseness,
+    AnswerRelevance,
+    IntentCoverage,
+    AnswerCorrectness,
+    AnswerSimilarity,
+    CitationRecall,
+    CitationPrecision,
+    CitationF1,
 )}  # fmt: skip
 """Metric class by name."""
 NAMED: dict[str, type[Metric]] = {**{alias: metric for metric in CATALOGUE.values() for alias in metric.aliases}, **CATALOGUE}

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rageval_spark.errors import ConfigError, JudgeFault
+from rageval_spark.measures.vectors import cosine, unusable
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.language import language_name, script
@@ -87,20 +88,3 @@ class AnswerRelevancy(Metric):
             raise next(answer for answer in answers if isinstance(answer, JudgeFault))
         flags = sum(answer.noncommittal for answer in valid)
         return [question for answer in valid for question in answer.questions], flags * 2 > len(valid)
-
-
-def cosine(a: Vector, b: Vector) -> float:
-    """Cosine of two vectors that `unusable` has passed; exactly 1.0 for equal ones."""
-    if np.array_equal(a, b):
-        return 1.0
-    wide = a.astype("f8"), b.astype("f8")
-    return float(wide[0] @ wide[1] / (np.linalg.norm(wide[0]) * np.linalg.norm(wide[1])))
-
-
-def unusable(vectors: list[Vector]) -> str | None:
-    """The code of what is wrong with these embeddings, or None."""
-    if len({len(vector) for vector in vectors}) > 1:
-        return "EMBEDDING_DIM"
-    if not all(np.isfinite(vector).all() for vector in vectors):
-        return "NONFINITE_EMBEDDING"
-    return None if all(vector.any() for vector in vectors) else "ZERO_EMBEDDING"

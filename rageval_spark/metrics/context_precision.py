@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rageval_spark.errors import JudgeFault
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.contexts import JudgeUsefulness
-from rageval_spark.prompts.steps import chunks_of, shown
+from rageval_spark.prompts.steps import chunks_of, ranked
 from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score
 
@@ -30,6 +28,7 @@ class ContextPrecision(Metric):
     name: ClassVar[str] = "context_precision"
     reads: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts", "reference")
     asks: ClassVar[tuple[str, ...]] = ("judge_usefulness",)
+    aliases: ClassVar[tuple[str, ...]] = ("llm_context_precision_with_reference",)
     layer: ClassVar[Layer] = "retrieval"
 
     isolated: bool = False
@@ -42,18 +41,4 @@ class ContextPrecision(Metric):
             return Score.skipped("NO_QUESTION", flags=chunks.flags)
         [answer] = yield [JudgeUsefulness(contexts=chunks.judged, isolated=self.isolated, history=sample.history,
                                           question=sample.user_input or "", reference=sample.reference_text)]
-        decided = answer.partial if isinstance(answer, JudgeFault) else answer
-        verdicts = shown(decided, chunks.judged, "verdict")
-        if isinstance(answer, JudgeFault):
-            return Score.failed(answer.code, answer.reason, flags=chunks.flags, chunks=verdicts)
-        useful = [rank in decided and decided[rank].value == 1 for rank in range(1, chunks.count + 1)]
-        ranks = [rank for rank, is_useful in enumerate(useful, 1) if is_useful]
-        reason = f"useful: {len(ranks)} of {chunks.count} chunks" + (f", at ranks {ranks}" if ranks else "")
-        return Score.of(average_precision(useful), reason, flags=chunks.flags, chunks=verdicts,
-                        flat=len(ranks) / chunks.count, numerator=len(ranks), denominator=chunks.count)
-
-
-def average_precision(useful: Sequence[bool]) -> float:
-    """Mean over the useful ranks of the share of useful ones up to there; 0 where none is useful."""
-    ranks = [rank for rank, is_useful in enumerate(useful, 1) if is_useful]
-    return sum(found / rank for found, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
+        return ranked(chunks, answer)

@@ -6,12 +6,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from rageval_spark.prompts.answers import ListIntents, RateAnswer, RateIntents
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
+from rageval_spark.prompts.entities import ListEntities
+from rageval_spark.prompts.needed import JudgeNeeded
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.questions import GenerateQuestions
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.rendering import REASONS, SYSTEM
+from rageval_spark.prompts.sentences import FindStatements, JudgeSentences
 
 KINDS: dict[str, type[Prompt]] = {prompt.kind: prompt for prompt in (
     ListClaims,
@@ -21,6 +25,13 @@ KINDS: dict[str, type[Prompt]] = {prompt.kind: prompt for prompt in (
     RateContexts1,
     RateContexts2,
     JudgeUsefulness,
+    JudgeSentences,
+    ListEntities,
+    JudgeNeeded,
+    RateAnswer,
+    ListIntents,
+    RateIntents,
+    FindStatements,
 )}  # fmt: skip
 """Prompt class by kind."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -125,10 +125,13 @@ def _whole(value: Any) -> int:
     raise PydanticCustomError("whole", "must be a whole number")
 
 
-def _rating(value: Any) -> int:
-    rating = _whole(value)
-    if not 0 <= rating <= 2:
-        raise PydanticCustomError("out_of_range", "must be 0, 1 or 2")
+def _within(low: int, high: int) -> Callable[[Any], int]:
+    def rating(value: Any) -> int:
+        rated = _whole(value)
+        if not low <= rated <= high:
+            raise PydanticCustomError("out_of_range", "must be a whole number from {low} to {high}", {"low": low, "high": high})
+        return rated
+
     return rating
 
 
@@ -138,4 +141,5 @@ Reason = Annotated[str, BeforeValidator(lambda value: well_formed(value) if isin
 Id = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})]
 Binary = Annotated[int, BeforeValidator(_binary), WithJsonSchema({"type": "integer", "enum": [0, 1]})]
 """A verdict: 0, 1, true, false, or "0", "1", "yes", "no", "true", "false". Anything else is a fault, never truthy."""
-Rating = Annotated[int, BeforeValidator(_rating), WithJsonSchema({"type": "integer", "enum": [0, 1, 2]})]
+Rating = Annotated[int, BeforeValidator(_within(0, 2)), WithJsonSchema({"type": "integer", "enum": [0, 1, 2]})]
+Grade = Annotated[int, BeforeValidator(_within(1, 5)), WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]})]

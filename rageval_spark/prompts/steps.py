@@ -101,11 +101,13 @@ def shown(decisions: dict[int, Decision], items: Sequence[Text], name: str) -> l
              "reason": decisions[id].reason if id in decisions else None} for id, text in items]
 
 
-def share_of(claims: ClaimList, answer: dict[int, Decision] | JudgeFault, what: str) -> Score:
-    """The share of claims decided 1, of all claims sent; failed where one is undecided, with the lower bound."""
+def share_of(claims: ClaimList, answer: dict[int, Decision] | JudgeFault, what: str, **more: Any) -> Score:
+    """The share of claims decided 1, of all claims sent; failed where one is undecided, with the lower bound.
+    `more` goes into the details."""
     decided = answer.partial if isinstance(answer, JudgeFault) else answer
     total, good = len(claims.claims), sum(one.value for one in decided.values())
-    details: dict[str, Any] = {"claims": shown(decided, claims.claims, "verdict"), "numerator": good, "denominator": total}
+    details: dict[str, Any] = {"claims": shown(decided, claims.claims, "verdict"), "numerator": good, "denominator": total,
+                               **more}
     if (support := getattr(answer, "support", None)) is not None:
         details["support"] = support
     if isinstance(answer, JudgeFault):
@@ -113,3 +115,22 @@ def share_of(claims: ClaimList, answer: dict[int, Decision] | JudgeFault, what: 
     wrong = [text for id, text in claims.claims if not decided[id].value]
     reason = f"{good} of {total} claims {what}" + (f"; not: {'; '.join(wrong[:3])}" if wrong else "")
     return Score.of(good / total, reason, flags=claims.flags, **details)
+
+
+def ranked(chunks: Chunks, answer: dict[int, Decision] | JudgeFault) -> Score:
+    """Average precision of the chunks decided 1; failed where one is undecided: the ranks would shift."""
+    decided = answer.partial if isinstance(answer, JudgeFault) else answer
+    verdicts = shown(decided, chunks.judged, "verdict")
+    if isinstance(answer, JudgeFault):
+        return Score.failed(answer.code, answer.reason, flags=chunks.flags, chunks=verdicts)
+    useful = [rank in decided and decided[rank].value == 1 for rank in range(1, chunks.count + 1)]
+    ranks = [rank for rank, is_useful in enumerate(useful, 1) if is_useful]
+    reason = f"useful: {len(ranks)} of {chunks.count} chunks" + (f", at ranks {ranks}" if ranks else "")
+    return Score.of(average_precision(useful), reason, flags=chunks.flags, chunks=verdicts,
+                    flat=len(ranks) / chunks.count, numerator=len(ranks), denominator=chunks.count)
+
+
+def average_precision(useful: Sequence[bool]) -> float:
+    """Mean over the useful ranks of the share of useful ones up to there; 0 where none is useful."""
+    ranks = [rank for rank, is_useful in enumerate(useful, 1) if is_useful]
+    return sum(found / rank for found, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from rageval_spark.errors import ConfigError, JudgeFault
-from rageval_spark.metrics.answer_relevancy import AnswerRelevancy, cosine
+from rageval_spark.measures.vectors import cosine
+from rageval_spark.metrics.answer_relevancy import AnswerRelevancy
 from tests.playing import kinds, played
 
 QUESTION = "What is the capital of France?"

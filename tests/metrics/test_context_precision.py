@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rageval_spark.metrics.context_precision import ContextPrecision, average_precision
+from rageval_spark.metrics.context_precision import ContextPrecision
+from rageval_spark.prompts.steps import average_precision
 from tests.playing import kinds, played
 
 METRIC = ContextPrecision()

@@ -1,0 +1,40 @@
+"""Citation recall: is what is stated cited, and do the citations bear it out?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rageval_spark.measures.citations import citations_of
+from rageval_spark.metric import Flow, Layer, Metric
+from rageval_spark.sample import Sample
+from rageval_spark.score import Score
+
+
+@dataclass(frozen=True)
+class CitationRecall(Metric):
+    """Share of the response's statements that the contexts they cite support.
+
+    In [0, 1], higher is better; 0, flagged NO_CITATIONS, where nothing is cited. A sentence that states no fact needs no
+    citation.
+    Skipped without a response (NO_ANSWER), where the data has no contexts (NO_CONTEXT), where no sentence states a fact
+    (NO_CLAIMS).
+    Prompts: 1 per 20 sentences of the response, 1 per cited context, 1 per sentence that several contexts support only
+    together, and 1 per citation of such a sentence where there are more than two.
+    Source: ALCE (arXiv 2305.14627), with citations of no context kept in the denominator.
+    """
+
+    name: ClassVar[str] = "citation_recall"
+    reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
+    asks: ClassVar[tuple[str, ...]] = ("find_statements", "verify_claims")
+    layer: ClassVar[Layer] = "generation"
+
+    first: int = 1
+    """The number of the marker that stands for the first context."""
+
+    def score(self, sample: Sample) -> Flow:
+        citations = yield from citations_of(sample, self.first)
+        supported = sum(one.supported for one in citations.statements)
+        total = len(citations.statements)
+        return Score.of(citations.recall, f"{supported} of {total} statements supported by what they cite",
+                        flags=citations.flags, numerator=supported, denominator=total, **citations.details())

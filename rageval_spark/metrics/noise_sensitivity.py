@@ -1,0 +1,71 @@
+"""Noise sensitivity: do wrong claims come from what was retrieved?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from rageval_spark.errors import JudgeFault
+from rageval_spark.metric import Flow, Layer, Metric
+from rageval_spark.prompts.claims import VerifyClaims
+from rageval_spark.prompts.steps import chunks_of, claims_of
+from rageval_spark.sample import Sample, blank
+from rageval_spark.score import Score
+
+
+@dataclass(frozen=True)
+class NoiseSensitivity(Metric):
+    """Share of the response's claims that are wrong by the reference and come from a relevant (or irrelevant) chunk.
+
+    In [0, 1], LOWER is better. A chunk is relevant when it supports a claim of the reference. `mode: relevant` counts
+    wrong claims that a relevant chunk supports, `mode: irrelevant` those that only irrelevant chunks support.
+    Skipped without a response (NO_ANSWER), contexts (NO_CONTEXT) or a reference (NO_REFERENCE), and where the response
+    or the reference claims nothing (NO_CLAIMS, NO_REFERENCE_CLAIMS).
+    Prompts: 2 to list the claims of response and reference, 1 per 20 claims of the response to verify them by the
+    reference, and for each distinct chunk 1 per 20 claims of both; 1 or 2 more where none were listed.
+    Source: RAGChecker (arXiv 2408.08067), noise sensitivity in relevant and irrelevant chunks, with claims in place of
+    triplets.
+    """
+
+    name: ClassVar[str] = "noise_sensitivity"
+    reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts", "reference")
+    asks: ClassVar[tuple[str, ...]] = ("list_claims", "verify_claims", "detect_refusal")
+    direction: ClassVar[Literal["higher", "lower"]] = "lower"
+    layer: ClassVar[Layer] = "generation"
+    several: ClassVar[tuple[str, ...]] = ("mode",)
+
+    mode: Literal["relevant", "irrelevant"] = "relevant"
+
+    @property
+    def suffix(self) -> str:
+        return "" if self.mode == "relevant" else "_irrelevant"
+
+    def score(self, sample: Sample) -> Flow:
+        if sample.response is None or blank(sample.response):
+            return Score.skipped("NO_ANSWER")
+        chunks = chunks_of(sample)
+        if blank(sample.reference_text):
+            return Score.skipped("NO_REFERENCE")
+        claims = yield from claims_of(sample, sample.response, "NO_CLAIMS")
+        expected = yield from claims_of(sample, sample.reference_text, "NO_REFERENCE_CLAIMS")
+        first = len(claims.claims) + 1
+        both = (*claims.claims, *enumerate((text for _, text in expected.claims), first))
+        by_reference, *by_chunk = yield [
+            VerifyClaims(claims.claims, text=sample.reference_text, question=claims.question),
+            *(VerifyClaims(both, ((rank, text),), question=claims.question or expected.question)
+              for rank, text in chunks.judged)]
+        if fault := next((one for one in (by_reference, *by_chunk) if isinstance(one, JudgeFault)), None):
+            return Score.failed(fault.code, fault.reason, flags=claims.flags)
+        details: list[dict[str, Any]] = [
+            {"id": id, "text": text, "correct": by_reference[id].value,
+             "chunks": [rank for (rank, _), one in zip(chunks.judged, by_chunk, strict=True) if one[id].value]}
+            for id, text in claims.claims]
+        relevant = {rank for (rank, _), one in zip(chunks.judged, by_chunk, strict=True)
+                    if any(one[id].value for id, _ in both[first - 1:])}
+        noisy = [one for one in details if not one["correct"] and one["chunks"]
+                 and (not relevant.isdisjoint(one["chunks"])) == (self.mode == "relevant")]
+        reason = f"{len(noisy)} of {len(details)} claims are wrong and stand in {self.mode} chunks"
+        if noisy:
+            reason += ": " + "; ".join(one["text"] for one in noisy[:3])
+        return Score.of(len(noisy) / len(details), reason, flags=(*claims.flags, *chunks.flags), claims=details,
+                        relevant_chunks=sorted(relevant), numerator=len(noisy), denominator=len(details))

@@ -1,0 +1,103 @@
+"""Answer correctness, worked out by hand: claims both ways, weighed with similarity."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from rageval_spark.errors import ConfigError, JudgeFault
+from rageval_spark.metrics.answer_correctness import AnswerCorrectness
+from tests.playing import kinds, played
+
+SAMPLE = {"question": "Q?", "answer": "The answer is long enough to hold a claim, and then another one.",
+          "reference": "The reference is long enough as well, and it holds three claims or four."}
+F_ONLY = AnswerCorrectness(weights=(1.0, 0.0))
+
+
+def play(metric: AnswerCorrectness, mine: list[Any], theirs: list[Any], cosine: float = 1.0, **fields: Any) -> Any:
+    """`mine`: verdicts on the claims of the response by the reference; `theirs` the other way round."""
+    row = {**SAMPLE, **fields}
+
+    def listed(prompt: Any) -> Any:
+        count = len(mine if prompt.text == row["answer"] else theirs)
+        return {"claims": [{"id": i, "text": f"{prompt.text[:6]} {i}"} for i in range(1, 1 + count)]}
+
+    def verified(prompt: Any) -> Any:
+        values = mine if prompt.text == row["reference"] else theirs
+        return {"verdicts": [{"id": i, "verdict": value} for i, value in enumerate(values, 1) if value is not None]}
+
+    return played(metric, row, embed=iter([[1.0, 0.0], [cosine, math.sqrt(1 - cosine**2)]]), list_claims=listed,
+                  verify_claims=verified)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "beta", "f"),
+    [
+        ([1], [1, 1, 0], 1.0, 0.8),
+        ([1, 1], [1, 1], 1.0, 1.0),
+        ([0, 0], [0], 1.0, 0.0),
+        ([1, 0], [1], 1.0, 2 / 3),
+        ([1, 0], [1], 2.0, 5 * 0.5 / (4 * 0.5 + 1)),
+    ],
+)
+def test_f_of_the_claims(mine: list[int], theirs: list[int], beta: float, f: float) -> None:
+    score, asked = play(AnswerCorrectness(beta, (1.0, 0.0)), mine, theirs)
+    assert score.value == pytest.approx(f)
+    assert kinds(asked) == ["list_claims"] * 2 + ["verify_claims"] * 2
+
+
+def test_weighed_with_the_cosine() -> None:
+    score, asked = play(AnswerCorrectness(), [1, 1, 1, 0, 0], [1, 1, 1, 0, 0], cosine=0.9)
+    assert score.value == pytest.approx(0.75 * 0.6 + 0.25 * 0.9)
+    assert score.value == pytest.approx(0.675)
+    assert kinds(asked).count("embed") == 2
+    assert 0.75 * score.details["f"] + 0.25 * score.details["cosine"] == pytest.approx(score.value)
+
+
+def test_without_similarity_no_embeddings_are_needed() -> None:
+    assert "embed" in AnswerCorrectness().asks
+    assert "embed" not in F_ONLY.asks
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "code", "value"),
+    [
+        ({"answer": None}, "skipped", "NO_ANSWER", None),
+        ({"reference": None}, "skipped", "NO_REFERENCE", None),
+        ({"answer": " "}, "scored", None, 0.0),
+        ({"answer": "Not stated in the document.", "reference": "not  stated in the document."}, "scored", None, 1.0),
+    ],
+)
+def test_nothing_is_asked(fields: dict[str, Any], status: str, code: str | None, value: float | None) -> None:
+    score, asked = played(AnswerCorrectness(), {**SAMPLE, **fields})
+    assert (score.status, score.code, score.value, asked) == (status, code, value, [])
+
+
+@pytest.mark.parametrize(
+    ("declining", "status", "code", "value"),
+    [
+        (("answer",), "scored", None, 0.0),
+        (("reference",), "scored", None, 0.0),
+        (("answer", "reference"), "skipped", "BOTH_REFUSED", None),
+    ],
+)
+def test_refusals(declining: tuple[str, ...], status: str, code: str | None, value: float | None) -> None:
+    texts = [SAMPLE[name] for name in declining]
+    score, _ = played(AnswerCorrectness(), SAMPLE, detect_refusal={"refused": 1},
+                      list_claims=lambda prompt: {"claims": [] if prompt.text in texts else [{"id": 1, "text": "x"}]})
+    assert (score.status, score.code, score.value, score.flags) == (status, code, value, ("REFUSAL",))
+
+
+def test_faults_are_no_numbers() -> None:
+    score, _ = play(F_ONLY, [1, None], [1])
+    assert (score.value, score.code) == (None, "JUDGE_COUNT_MISMATCH")
+    score, _ = played(AnswerCorrectness(), SAMPLE, list_claims=["x"], verify_claims=[1], embed=JudgeFault("JUDGE_HTTP", "down"))
+    assert (score.value, score.code) == (None, "JUDGE_HTTP")  # not the claims alone
+
+
+@pytest.mark.parametrize("given", [{"weights": (0.0, 0.0)}, {"weights": (-1.0, 2.0)}, {"beta": 0.0}])
+def test_parameters_that_are_none(given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        AnswerCorrectness(**given)

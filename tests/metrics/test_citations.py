@@ -1,0 +1,123 @@
+"""Citations, worked out by hand: markers in texts, and recall, precision and F1 over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rageval_spark.measures.markers import cited
+from rageval_spark.metrics.citation_f1 import CitationF1
+from rageval_spark.metrics.citation_precision import CitationPrecision
+from rageval_spark.metrics.citation_recall import CitationRecall
+from tests.playing import kinds, played
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A is b [1].", [("A is b.", (1,))]),
+        ("A is b. [1] C is d. [2]", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("A is b.[1] C is d.[2]", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("A is b [1,2]. C is d [3-5].", [("A is b.", (1, 2)), ("C is d.", (3, 4, 5))]),
+        ("A [1][2][1] is b.", [("A is b.", (1, 2))]),
+        ("A is b [^1].", [("A is b.", (1,))]),
+        ("塔高三百米【1】。它建于1889年［2］。", [("塔高三百米。", (1,)), ("它建于1889年。", (2,))]),
+        ("塔高三百米。【1】【2】", [("塔高三百米。", (1, 2))]),
+        ("It is tall[1].", [("It is tall.", (1,))]),
+        ("Take arr[0] here.", [("Take arr[0] here.", ())]),
+        ("Set a[1] = 2 and b[2].x there.", [("Set a[1] = 2 and b[2].x there.", ())]),
+        ("Write `[1]` here [2].", [("Write `[1]` here.", (2,))]),
+        ("```\nx [1]\n```\nA is b [2].", [("A is b.", (2,))]),
+        ("See [1](http://x.y) or [here](http://x.y).", [("See [1](http://x.y) or [here](http://x.y).", ())]),
+        ("A is b [1].\n\n[1]: http://x.y", [("A is b.", (1,))]),
+        ("[1] A is b.", [("A is b.", (1,))]),
+        ("No marker.", [("No marker.", ())]),
+        ("", []),
+    ],
+)
+def test_markers(text: str, found: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert [(one.text, one.numbers) for one in cited(text) if one.text not in ("x [1]",)] == found
+
+
+def play(metric: Any, answer: str | None, supports: dict[tuple[int, ...], set[str]], contexts: Any = ("one", "two", "three"),
+         facts: Any = None) -> Any:
+    """`supports`: by the contexts that stand together, the statements that they support."""
+    def verify(prompt: Any) -> Any:
+        good = supports.get(tuple(number for number, _ in prompt.contexts), set())
+        return {"verdicts": [{"id": id, "verdict": int(text in good)} for id, text in prompt.claims]}
+
+    states = facts or (lambda prompt: {"verdicts": [{"id": id, "verdict": 1} for id, _ in prompt.sentences]})
+    return played(metric, {"question": "?", "answer": answer, "contexts": contexts and list(contexts)},
+                  find_statements=states, verify_claims=verify)
+
+
+@pytest.mark.parametrize(
+    ("answer", "supports", "recall", "precision", "prompts"),
+    [
+        ("A. [1]", {(1,): {"A."}}, 1.0, 1.0, 2),
+        ("A. [1]", {}, 0.0, 0.0, 2),
+        ("A [1]. B [9].", {(1,): {"A."}}, 0.5, 0.5, 2),  # a number of no context counts as a citation
+        ("A [0].", {}, 0.0, 0.0, 1),
+        ("A [1][2].", {(1,): {"A."}}, 1.0, 0.5, 3),  # the other is of no use
+        ("A [1][2].", {(1, 2): {"A."}}, 1.0, 1.0, 4),  # only together
+        ("A [1][2].", {}, 0.0, 0.0, 4),
+        ("A [1][2][3].", {(1, 2, 3): {"A."}, (1, 2): {"A."}}, 1.0, 2 / 3, 8),  # 3 can be left out
+        ("A [1]. B.", {(1,): {"A."}}, 0.5, 1.0, 2),
+        ("A [1]. B [1].", {(1,): {"A.", "B."}}, 1.0, 1.0, 2),  # one prompt per context
+        ("A [1]. B [2].", {(1,): {"A."}, (2,): {"B."}}, 1.0, 1.0, 3),
+        ("A [1][1].", {(1,): {"A."}}, 1.0, 1.0, 2),
+    ],
+)
+def test_recall_precision_f1(answer: str, supports: dict[tuple[int, ...], set[str]], recall: float, precision: float,
+                             prompts: int) -> None:
+    f1 = 2 * recall * precision / (recall + precision) if recall + precision else 0.0
+    for metric, value in ((CitationRecall(), recall), (CitationPrecision(), precision), (CitationF1(), f1)):
+        score, asked = play(metric, answer, supports)
+        assert score.value == pytest.approx(value)
+        assert len(asked) == prompts
+
+
+def test_sentences_without_a_fact_do_not_count() -> None:
+    facts = lambda prompt: {"verdicts": [{"id": id, "verdict": int("Hello" not in text)} for id, text in prompt.sentences]}  # noqa: E731
+    score, _ = play(CitationRecall(), "Hello! A. [1]", {(1,): {"A."}}, facts=facts)
+    assert score.value == 1.0
+    score, asked = play(CitationRecall(), "Hello!", {}, facts=facts)
+    assert (score.code, kinds(asked)) == ("NO_CLAIMS", ["find_statements"])
+
+
+def test_nothing_cited() -> None:
+    recall, precision, f1 = (play(metric, "A. B.", {})[0] for metric in (CitationRecall(), CitationPrecision(), CitationF1()))
+    assert (recall.value, recall.flags) == (0.0, ("NO_CITATIONS",))
+    assert (precision.status, precision.code) == ("skipped", "NO_CITATIONS")
+    assert (f1.value, f1.flags) == (0.0, ("NO_CITATIONS",))
+
+
+@pytest.mark.parametrize(
+    ("answer", "contexts", "code"),
+    [(None, ["a"], "NO_ANSWER"), (" ", ["a"], "NO_ANSWER"), ("A [1].", None, "NO_CONTEXT"), ("...", ["a"], "NO_CLAIMS")],
+)
+def test_skipped_without_a_prompt(answer: str | None, contexts: Any, code: str) -> None:
+    score, asked = play(CitationF1(), answer, {}, contexts)
+    assert (score.code, asked) == (code, [])
+
+
+def test_no_contexts_with_citations_is_0() -> None:
+    assert play(CitationRecall(), "A [1].", {}, [])[0].value == 0.0
+    assert play(CitationPrecision(), "A [1].", {}, [])[0].value == 0.0
+
+
+def test_a_blank_context_supports_nothing_unasked() -> None:
+    score, asked = play(CitationRecall(), "A [1].", {}, ["", "two"])
+    assert (score.value, kinds(asked)) == (0.0, ["find_statements"])
+
+
+def test_markers_may_begin_at_0() -> None:
+    score, _ = play(CitationRecall(first=0), "A [0].", {(0,): {"A."}})
+    assert score.value == 1.0
+
+
+def test_a_missing_verdict_is_no_number() -> None:
+    score, _ = played(CitationRecall(), {"question": "?", "answer": "A [1]. B [1].", "contexts": ["one"]},
+                      find_statements=[1, 1], verify_claims=[1, None])
+    assert (score.value, score.code) == (None, "JUDGE_COUNT_MISMATCH")

@@ -1,0 +1,73 @@
+"""Noise sensitivity, worked out by hand: wrong claims that come from relevant, or only from irrelevant, chunks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rageval_spark.errors import JudgeFault
+from rageval_spark.metrics.noise_sensitivity import NoiseSensitivity
+from tests.playing import kinds, played
+
+SAMPLE = {"question": "?", "answer": "A.", "reference": "R.", "contexts": ["first", "second"]}
+CLAIMS = {"A.": ["a1", "a2", "a3"], "R.": ["r1"]}
+
+
+def play(mode: Any, by_reference: list[int], by_chunk: dict[str, list[Any]], **fields: Any) -> Any:
+    """`by_chunk`: verdicts on the claims of the response, then on those of the reference."""
+    def verify(prompt: Any) -> Any:
+        values = by_reference if prompt.text is not None else by_chunk[prompt.contexts[0][1]]
+        if isinstance(values, JudgeFault):
+            return values
+        return {"verdicts": [{"id": id, "verdict": values[id - 1]} for id, _ in prompt.claims]}
+
+    listed = lambda prompt: {"claims": [{"id": i, "text": text} for i, text in enumerate(CLAIMS[prompt.text], 1)]}  # noqa: E731
+    return played(NoiseSensitivity(mode), {**SAMPLE, **fields}, list_claims=listed, verify_claims=verify)
+
+
+@pytest.mark.parametrize(
+    ("by_reference", "first", "second", "relevant", "irrelevant"),
+    [
+        ([1, 0, 0], [1, 1, 0, 1], [0, 0, 1, 0], 1 / 3, 1 / 3),
+        ([1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 0], 0.0, 0.0),  # nothing is wrong
+        ([0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0], 1.0, 0.0),  # a relevant chunk has it: not the irrelevant one's fault
+        ([0, 0, 0], [0, 0, 0, 1], [1, 1, 1, 0], 0.0, 1.0),
+        ([0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0], 0.0, 0.0),  # made up, not retrieved
+        ([0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], 0.0, 2 / 3),  # no chunk is relevant
+    ],
+)
+def test_vectors(by_reference: list[int], first: list[int], second: list[int], relevant: float, irrelevant: float) -> None:
+    for mode, value in (("relevant", relevant), ("irrelevant", irrelevant)):
+        score, asked = play(mode, by_reference, {"first": first, "second": second})
+        assert score.value == pytest.approx(value)
+        assert kinds(asked) == ["list_claims"] * 2 + ["verify_claims"] * 3
+        assert asked[2].text == "R."
+
+
+def test_lower_is_better_and_the_modes_have_their_names() -> None:
+    assert NoiseSensitivity.direction == "lower"
+    assert (NoiseSensitivity().suffix, NoiseSensitivity("irrelevant").suffix) == ("", "_irrelevant")
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [({"answer": ""}, "NO_ANSWER"), ({"contexts": []}, "NO_CONTEXT"), ({"reference": None}, "NO_REFERENCE")],
+)
+def test_without_what_it_needs_nothing_is_asked(fields: dict[str, Any], code: str) -> None:
+    score, asked = play("relevant", [], {}, **fields)
+    assert (score.code, asked) == (code, [])
+
+
+@pytest.mark.parametrize(("refuses", "code"), [("A.", "NO_CLAIMS"), ("R.", "NO_REFERENCE_CLAIMS")])
+def test_one_that_declines(refuses: str, code: str) -> None:
+    score, _ = played(NoiseSensitivity(), SAMPLE, detect_refusal={"refused": 1},
+                      list_claims=lambda prompt: {"claims": [] if prompt.text == refuses else [{"id": 1, "text": "x"}]})
+    assert (score.status, score.code, score.flags) == ("skipped", code, ("REFUSAL",))
+
+
+@pytest.mark.parametrize("ragged", [[1, 1, None, 1], JudgeFault("JUDGE_PARSE", "prose")])
+def test_a_missing_verdict_is_no_number(ragged: Any) -> None:
+    score, _ = play("relevant", [1, 0, 0], {"first": ragged, "second": [0, 0, 0, 0]})
+    assert score.value is None
+    assert score.status == "failed"
