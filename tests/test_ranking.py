@@ -7,16 +7,19 @@ from typing import Any
 
 import ir_measures
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, Success, nDCG
 
 from rageval_spark.config.metrics import metric_of
+from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.engine.single import score
-from rageval_spark.errors import ConfigError
+from rageval_spark.engine.work import Row, sample_of
+from rageval_spark.errors import ConfigError, SampleFault
 from rageval_spark.metrics import CATALOGUE, NAMED
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
+from tests.playing import played
 
 RANKINGS = ("recall", "precision", "hit_rate", "mrr", "ndcg", "map")
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -28,7 +31,11 @@ EXPONENTIAL = {grade: 2 ** max(0, grade) - 1 for grade in range(-1, 5)}
 
 
 def measured(name: str, sample: dict[str, Any], **parameters: Any) -> Score:
-    return score(CATALOGUE[name](**parameters), sample)
+    try:
+        found, _ = played(CATALOGUE[name](**parameters), sample)
+    except SampleFault as fault:
+        return Score.failed(fault.code, str(fault))
+    return found
 
 
 def value(name: str, sample: dict[str, Any], **parameters: Any) -> float | None:
@@ -89,23 +96,25 @@ SAMPLES = st.builds(
     lambda ids, relevance, scores: {"retrieved_ids": ids, "relevance": relevance,
                                     "retrieved_scores": None if scores is None or ids is None else scores[:len(ids)]},
     st.none() | st.lists(IDS, max_size=15),
-    st.none() | st.dictionaries(IDS, st.floats(-1, 5) | st.integers(-1, 4), max_size=8),
+    st.none() | st.dictionaries(IDS, st.floats(-1, 2000) | st.integers(-1, 4), max_size=8),
     st.none() | st.lists(st.floats(allow_nan=True), min_size=15, max_size=15),
 )
 PARAMETERS = st.tuples(st.sampled_from(OPTIONS), st.sampled_from(CUTS))
 
 
+@settings(deadline=None)
 @given(SAMPLES, PARAMETERS)
 def test_a_share_or_a_code(sample: dict[str, Any], metric: tuple[tuple[str, dict[str, Any]], int | None]) -> None:
     (name, parameters), k = metric
     found = measured(name, sample, k=k, **parameters)
     if found.value is None:
-        assert found.code in ("NO_RELEVANT_IDS", "NO_RETRIEVED_IDS", "INVALID_SCORE")
+        assert found.code in ("NO_RELEVANT_IDS", "NO_RETRIEVED_IDS", "INVALID_SCORE", "INVALID_INPUT")
     else:
         assert 0.0 <= found.value <= 1.0
         assert found.code is None
 
 
+@settings(deadline=None)
 @given(SAMPLES, PARAMETERS, st.permutations([f"d{i}" for i in range(12)]))
 def test_names_do_not_matter_without_ties(
     sample: dict[str, Any], metric: tuple[tuple[str, dict[str, Any]], int | None], others: list[str]
@@ -118,6 +127,7 @@ def test_names_do_not_matter_without_ties(
     assert value(name, sample, k=k, **parameters) == value(name, renamed, k=k, **parameters)
 
 
+@settings(deadline=None)
 @given(SAMPLES, st.sampled_from(["map", "mrr", "recall", "ndcg", "hit_rate"]), st.sampled_from(CUTS))
 def test_an_irrelevant_id_at_the_end_changes_nothing(sample: dict[str, Any], name: str, k: int | None) -> None:
     if sample["retrieved_ids"] is not None:
@@ -154,6 +164,13 @@ def test_no_number_but_a_code(name: str, parameters: dict[str, Any], fields: dic
     found = measured(name, {"retrieved_ids": ["a", "x"], "relevant_ids": ["a"], **fields}, **parameters)
     assert (found.value, found.code) == (None, code)
     assert reason in str(found.reason)
+
+
+def test_the_code_of_a_fault_is_that_of_the_score_with_and_without_a_dataset() -> None:
+    group = FieldGroup({"retrieved_ids": "got"}, ())
+    for found in (score(CATALOGUE["recall"](), {"retrieved_ids": [1.5]}), sample_of(Row("1", 0, {"got": [1.5]}, {}), group)):
+        assert isinstance(found, Score)
+        assert found.code == "INVALID_ID"
 
 
 @pytest.mark.parametrize(("name", "parameters"), OPTIONS)

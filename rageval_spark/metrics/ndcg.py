@@ -35,10 +35,13 @@ class NDCG(RankingMetric):
 
     def measure(self, ranking: Ranking) -> Score:
         best = ranking.grades[:ranking.k]
-        dcg, ideal = self._dcg(ranking.gains), self._dcg(best)
+        try:
+            dcg, ideal = self._dcg(ranking.gains), self._dcg(best)
+        except OverflowError:
+            return Score.failed("INVALID_INPUT", f"relevance: the grade {best[0]:g} is too large for a finite gain")
         value = min(1.0, dcg / ideal)  # rounding may carry nearly equal grades past it
         return ranking.scored(value, f"gain {dcg:.4g} of {ideal:.4g}", best=best, numerator=dcg, denominator=ideal)
 
     def _dcg(self, grades: Iterable[float]) -> float:
-        gains = ((2.0**grade - 1 if self.gain == "exponential" else grade) for grade in grades)
+        gains = ((math.expm1(grade * math.log(2)) if self.gain == "exponential" else grade) for grade in grades)
         return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))

@@ -71,5 +71,19 @@ def test_nearly_equal_grades_make_no_more_than_1() -> None:
     assert found.value == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("grade", [5e-324, 1e-30, 0.5, 900.0])
+def test_gains_of_any_size(grade: float) -> None:
+    for metric in (NDCG(), NDCG(gain="exponential")):
+        assert played(metric, {"retrieved_ids": ["a"], "relevance": {"a": grade}})[0].value == 1.0
+        assert played(metric, {"retrieved_ids": [], "relevance": {"a": grade}})[0].value == 0.0
+
+
+def test_a_gain_without_bounds_is_no_number() -> None:
+    for metric, grade in ((NDCG(gain="exponential"), 2000.0), (NDCG(), 1.7e308)):
+        found, _ = played(metric, {"retrieved_ids": ["a"], "relevance": {"a": grade, "b": grade}})
+        assert (found.value, found.code) == (None, "INVALID_INPUT")
+        assert "is too large for a finite gain" in str(found.reason)
+
+
 def test_its_name_in_the_tables() -> None:
     assert [NDCG(k=5).suffix, NDCG(k=5, gain="exponential").suffix] == ["@5", "@5_exp"]
