@@ -99,7 +99,9 @@ def _held(group: FieldGroup, counts: Mapping[str, int]) -> Iterator[Finding]:
             usual = what in ("in Chinese", "unanswerable")
             yield Finding("data", "fine" if usual else "mind", f"{count:,} of {rows:,} rows {MEANING.get(what, what)}")
     for use in group.uses:
-        hurt = max((counts.get(f"without {name}", 0) for name in use.metric.reads), default=0)
+        instead = use.metric.instead
+        hurt = max((min((counts[without] for one in (name, instead.get(name)) if (without := f"without {one}") in counts),
+                        default=0) for name in use.metric.reads), default=0)
         yield Finding("metric", "fine" if hurt < rows or not rows else "mind",
                       f"{use.name}: at least {rows - hurt:,} rows have all that it reads")
 

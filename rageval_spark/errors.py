@@ -8,7 +8,7 @@ RagevalError                      shown to the user without a traceback
 ├── ScoringFailed                 the scoring pass broke off; every reply is kept             exit 3
 ├── Pending                       batches are under way; the same command goes on               exit 0
 └── Interrupted                   stopped by the user; every reply is kept                    exit 130
-SampleFault                       one sample cannot be read: code INVALID_INPUT, a row like any other
+SampleFault                       one sample cannot be read: a code such as INVALID_INPUT, a row like any other
 JudgeFault                        one prompt was not answered usably: a code, never a number
 """
 
@@ -62,7 +62,14 @@ class Interrupted(RagevalError):
 
 
 class SampleFault(Exception):
-    """One sample is malformed; the text names the field, what was found and what is expected."""
+    """One sample is malformed; the text names the field, what was found and what is expected.
+
+    `code` is INVALID_INPUT, INVALID_ID or INVALID_SCORE.
+    """
+
+    def __init__(self, reason: str, code: str = "INVALID_INPUT"):
+        super().__init__(reason)
+        self.code = code
 
 
 class JudgeFault(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -52,6 +52,10 @@ class Metric:
 
     name: ClassVar[str]
     reads: ClassVar[tuple[str, ...]]
+    reads_too: ClassVar[tuple[str, ...]] = ()
+    """Fields that it takes where the data has them, and does without."""
+    instead: ClassVar[Mapping[str, str]] = {}
+    """By a field that it reads, another that does in its place."""
     asks: ClassVar[tuple[str, ...]] = ()
     layer: ClassVar[Layer] = "generation"
     direction: ClassVar[Literal["higher", "lower"]] = "higher"
@@ -63,6 +67,16 @@ class Metric:
     """The parameters for which a config may give a list: the metric is then taken once with each."""
     measured: ClassVar[tuple[str, ...]] = ()
     """The names that its scores' `measures` may have."""
+
+    @classmethod
+    def takes(cls) -> tuple[str, ...]:
+        """All fields of a sample that it looks at."""
+        return (*cls.reads, *cls.instead.values(), *cls.reads_too)
+
+    @classmethod
+    def lacking(cls, fields: Container[str]) -> list[str]:
+        """What it reads that is not among these fields, nor is another in its place."""
+        return [name for name in cls.reads if name not in fields and cls.instead.get(name) not in fields]
 
     @property
     def suffix(self) -> str:

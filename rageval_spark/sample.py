@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -26,7 +27,8 @@ class Sample:
     """Fields are None where the data has no value; a blank text is a value (the system produced nothing).
 
     `retrieved_contexts` keeps blank chunks as "" so that ranks hold. `reference` holds one text or several.
-    `history` is a tuple of (role, text), oldest first.
+    `history` is a tuple of (role, text), oldest first. `relevance` has the grade of each id (relevant above 0); data that
+    has grades under `relevant_ids` is read so too.
     """
 
     sample_id: str = ""
@@ -54,7 +56,11 @@ class Sample:
         Raises SampleFault naming the field for a value that cannot be read as the field's type.
         """
         found = {name: values[source] for name, source in fields_found(values).items()}
-        return cls(**{name: _read(name, value) for name, value in found.items() if value is not None})
+        read = {name: _read(name, value) for name, value in found.items() if value is not None}
+        if isinstance(grades := read.get("relevant_ids"), Mapping):
+            read.setdefault("relevance", grades)
+            read["relevant_ids"] = tuple(id for id, grade in grades.items() if grade > 0)
+        return cls(**read)
 
     @property
     def reference_text(self) -> str:
@@ -105,10 +111,10 @@ def _read(field: str, value: Any) -> Any:
         raise SampleFault(f"{field}: cannot be read: {error}") from None
 
 
-def _fault(field: str, value: Any, expected: str) -> SampleFault:
+def _fault(field: str, value: Any, expected: str, code: str = "INVALID_INPUT") -> SampleFault:
     found = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
     shown = found if len(found) <= 80 else found[:77] + "..."
-    return SampleFault(f"{field}: expected {expected}, found {_kind(value)} {shown}")
+    return SampleFault(f"{field}: expected {expected}, found {_kind(value)} {shown}", code)
 
 
 def _kind(value: Any) -> str:
@@ -125,7 +131,7 @@ def _text(field: str, value: Any) -> str:
 
 def _identifier(field: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise _fault(field, value, "a text or a whole number")
+        raise _fault(field, value, "a text or a whole number", "INVALID_ID")
     return value if isinstance(value, str) else str(value)
 
 
@@ -184,14 +190,27 @@ def _identifiers(field: str, value: Any) -> tuple[str, ...]:
     return tuple(_identifier(field, item) for item in _listed(field, value, "a list of ids"))
 
 
-def _numbers(field: str, value: Any) -> tuple[float, ...]:
-    return tuple(_number(field, item) for item in _listed(field, value, "a list of numbers"))
+def _relevant(field: str, value: Any) -> tuple[str, ...] | Mapping[str, float]:
+    graded = isinstance(value, Mapping) or (isinstance(value, str) and value.lstrip().startswith("{"))
+    return _grades(field, value) if graded else _identifiers(field, value)
 
 
-def _number(field: str, value: Any) -> float:
+def _scores(field: str, value: Any) -> tuple[float, ...]:
+    spelled = {name: float(name) for name in ("NaN", "Infinity", "-Infinity")}  # as Spark writes them into JSON
+    listed = _listed(field, value, "a list of numbers")
+    return tuple(_number(field, spelled.get(item, item) if isinstance(item, str) else item, "INVALID_SCORE") for item in listed)
+
+
+def _number(field: str, value: Any, code: str = "INVALID_INPUT") -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _fault(field, value, "a number")
+        raise _fault(field, value, "a number", code)
     return float(value)
+
+
+def _grade(field: str, value: Any) -> float:
+    if not math.isfinite(grade := _number(field, value)):
+        raise _fault(field, value, "a finite grade")
+    return grade
 
 
 def _grades(field: str, value: Any) -> Mapping[str, float]:
@@ -202,7 +221,7 @@ def _grades(field: str, value: Any) -> Mapping[str, float]:
             raise _fault(field, value, "an object of id and grade") from None
     if not isinstance(value, Mapping):
         raise _fault(field, value, "an object of id and grade")
-    return {str(key): _number(field, grade) for key, grade in value.items()}
+    return {_identifier(field, id): _grade(field, grade) for id, grade in value.items() if grade is not None}
 
 
 def _flag(field: str, value: Any) -> bool:
@@ -227,8 +246,8 @@ def _whole(field: str, value: Any) -> int:
 
 READERS = {
     "sample_id": _identifier, "user_input": _text, "response": _text, "retrieved_contexts": _contexts,
-    "reference": _references, "history": _history, "retrieved_ids": _identifiers, "retrieved_scores": _numbers,
-    "relevant_ids": _identifiers, "relevance": _grades, "should_refuse": _flag, "messages": _objects,
+    "reference": _references, "history": _history, "retrieved_ids": _identifiers, "retrieved_scores": _scores,
+    "relevant_ids": _relevant, "relevance": _grades, "should_refuse": _flag, "messages": _objects,
     "tools": _objects, "tool_calls": _objects, "reference_tool_calls": _objects, "reference_goal": _text,
     "reference_turns": _whole,
 }  # fmt: skip

@@ -112,6 +112,15 @@ def test_thresholds_are_on_the_configs_scale() -> None:
     assert [use.threshold for use in uses] == [0.7, 0.5]
 
 
+def test_a_list_of_k_makes_a_row_of_each_and_no_judge_is_needed() -> None:
+    entries = [{"recall": {"k": [1, 5, 10], "threshold": 0.8}}, {"recall": {"k": [5], "capped": True}}, "mean_reciprocal_rank"]
+    uses = planned(parse(config(judge=None, evaluate=[{"metrics": entries}], gates={"recall@5": 0.8}))).groups[0].uses
+    assert [use.name for use in uses] == ["recall@1", "recall@5", "recall@10", "recall@5_capped", "mrr"]
+    assert {(use.judge, use.threshold) for use in uses[:3]} == {(None, 0.8)}
+    with pytest.raises(ConfigError, match="INVALID_K"):
+        planned(parse(config(evaluate=[{"metrics": [{"recall": {"k": [5, 0]}}]}])))
+
+
 def test_a_metric_can_have_another_name_and_another_judge() -> None:
     entry = {"context_precision": {"judge": {"model": "large"}, "as": "precision_large", "isolated": True}}
     [use] = planned(parse(config(evaluate=[{"metrics": [entry]}]))).groups[0].uses

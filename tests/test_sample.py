@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 
+from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import SampleFault
 from rageval_spark.sample import ALIASES, FIELDS, Sample, blank, fields_found, well_formed
 
@@ -45,6 +47,10 @@ from rageval_spark.sample import ALIASES, FIELDS, Sample, blank, fields_found, w
         ("retrieved_ids", "[1, 2]", ("1", "2")),
         ("relevant_ids", [" A"], (" A",)),
         ("retrieved_scores", [1, 0.5], (1.0, 0.5)),
+        ("retrieved_scores", ["Infinity", "-Infinity"], (float("inf"), float("-inf"))),
+        ("relevant_ids", {"a": 2, "b": 0, 7: 0.5}, ("a", "7")),
+        ("relevant_ids", ' {"a": 1}', ("a",)),
+        ("relevance", {"a": 2, "b": None}, {"a": 2.0}),
         ("relevance", {"a": 2, 7: 0.5}, {"a": 2.0, "7": 0.5}),
         ("relevance", '{"a": 1}', {"a": 1.0}),
         ("should_refuse", True, True),
@@ -91,6 +97,8 @@ def test_what_a_field_takes(field: str, given: Any, read: Any) -> None:
         ("relevant_ids", [None], "relevant_ids: expected a text or a whole number, found nothing: null"),
         ("retrieved_scores", ["0.5"], 'retrieved_scores: expected a number, found a text "0.5"'),
         ("retrieved_scores", [True], "retrieved_scores: expected a number, found a boolean"),
+        ("relevant_ids", "{broken", "relevant_ids: expected an object of id and grade, found a text"),
+        ("relevance", {"a": float("inf")}, "relevance: expected a finite grade, found a number Infinity"),
         ("relevance", ["a"], "relevance: expected an object of id and grade, found a list"),
         ("relevance", "{broken", "relevance: expected an object of id and grade, found a text"),
         ("relevance", {"a": "high"}, 'relevance: expected a number, found a text "high"'),
@@ -112,6 +120,33 @@ def test_what_is_said_of_a_value_of_no_use(field: str, given: Any, said: str) ->
     with pytest.raises(SampleFault) as fault:
         Sample.parse({field: given})
     assert said in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "code"),
+    [
+        ("retrieved_ids", [1.0], "INVALID_ID"),
+        ("relevant_ids", [None], "INVALID_ID"),
+        ("relevance", {2.5: 1}, "INVALID_ID"),
+        ("retrieved_ids", "a", "INVALID_INPUT"),
+        ("retrieved_scores", ["high"], "INVALID_SCORE"),
+        ("reference_turns", "3", "INVALID_INPUT"),
+    ],
+)
+def test_a_fault_has_a_code_also_after_a_journey(field: str, given: Any, code: str) -> None:
+    with pytest.raises(SampleFault) as fault:
+        Sample.parse({field: given})
+    travelled = pickle.loads(pickle.dumps(fault.value))
+    assert (fault.value.code, travelled.code, str(travelled)) == (code, code, str(fault.value))
+    with pytest.raises(SampleFault, match=r"\(column given\)") as fault:
+        FieldGroup({field: "given"}, ()).sample("1", {"given": given})
+    assert fault.value.code == code
+
+
+def test_grades_under_relevant_ids_are_read_as_relevance_unless_that_is_there_too() -> None:
+    assert Sample.parse({"relevant_ids": {"a": 2, "b": -1}}).relevance == {"a": 2.0, "b": -1.0}
+    assert Sample.parse({"relevant_ids": {"a": 2}, "relevance": {"c": 1}}).relevance == {"c": 1.0}
+    assert Sample.parse({"relevant_ids": ["a"]}).relevance is None
 
 
 def test_a_fault_shows_the_beginning_of_a_long_value_and_can_be_written_down() -> None:

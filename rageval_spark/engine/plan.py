@@ -74,7 +74,7 @@ class FieldGroup:
         except SampleFault as fault:
             name, _, rest = str(fault).partition(":")
             column = self.fields.get(name, name)
-            raise (fault if column == name else SampleFault(f"{name} (column {column}):{rest}")) from None
+            raise (fault if column == name else SampleFault(f"{name} (column {column}):{rest}", fault.code)) from None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | Non
           embeddings: HttpEmbeddings | None = None) -> Score:
     """Score one sample. A mapping is read like a row of a dataset, aliases included.
 
-    What the judge does wrong is a failed score, as is a malformed sample (INVALID_INPUT). Raises ConfigError where
+    What the judge does wrong is a failed score, as is a malformed sample (INVALID_INPUT, INVALID_ID). Raises ConfigError where
     the metric asks a judge or embeddings and none is given, or the key's variable is not set.
     """
     if judge is None and any(kind != "embed" for kind in metric.asks):
@@ -38,7 +38,7 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | Non
         try:
             sample = Sample.parse(sample)
         except SampleFault as fault:
-            return Score.failed("INVALID_INPUT", str(fault))
+            return Score.failed(fault.code, str(fault))
     if isinstance(judge, EmbeddedJudge):
         return embedded.score(metric, sample)
     use = MetricUse(metric, metric.name, judge=judge, embeddings=embeddings)

@@ -55,4 +55,4 @@ def sample_of(row: Row, group: FieldGroup) -> Sample | Score:
     try:
         return group.sample(row.sample_id, row.values)
     except SampleFault as fault:
-        return Score.failed("INVALID_INPUT", str(fault))
+        return Score.failed(fault.code, str(fault))

@@ -20,6 +20,12 @@ from rageval_spark.metrics.context_utilization import ContextUtilization
 from rageval_spark.metrics.faithfulness import Faithfulness
 from rageval_spark.metrics.intent_coverage import IntentCoverage
 from rageval_spark.metrics.noise_sensitivity import NoiseSensitivity
+from rageval_spark.metrics.hit_rate import HitRate
+from rageval_spark.metrics.map import MAP
+from rageval_spark.metrics.mrr import MRR
+from rageval_spark.metrics.ndcg import NDCG
+from rageval_spark.metrics.precision import Precision
+from rageval_spark.metrics.recall import Recall
 
 CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     Faithfulness,
@@ -39,6 +45,12 @@ CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     CitationRecall,
     CitationPrecision,
     CitationF1,
+    Recall,
+    Precision,
+    HitRate,
+    MRR,
+    NDCG,
+    MAP,
 )}  # fmt: skip
 """Metric class by name."""
 NAMED: dict[str, type[Metric]] = {**{alias: metric for metric in CATALOGUE.values() for alias in metric.aliases}, **CATALOGUE}

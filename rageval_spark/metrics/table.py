@@ -26,7 +26,12 @@ def markdown() -> str:
 def _row(metric: type[Metric]) -> tuple[str, ...]:
     said = parts(metric)
     direction = f"0 to 1, {metric.direction} is better"
-    return (metric.name, said["what"], metric.layer, ", ".join(metric.reads), said["prompts"], direction, said["source"])
+    return (metric.name, said["what"], metric.layer, _reads(metric), said["prompts"], direction, said["source"])
+
+
+def _reads(metric: type[Metric]) -> str:
+    needed = [" or ".join(filter(None, (name, metric.instead.get(name)))) for name in metric.reads]
+    return ", ".join([*needed, *(f"{name} if there" for name in metric.reads_too)])
 
 
 def parts(metric: type[Metric]) -> Mapping[str, str]:

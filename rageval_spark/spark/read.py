@@ -79,7 +79,7 @@ def resolved(groups: Sequence[FieldGroup], frame: DataFrame, source: object = "t
 
 def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str) -> FieldGroup:
     found = fields_found(list(columns))
-    read_by_metrics = {name for use in group.uses for name in use.metric.reads}
+    read_by_metrics = {name for use in group.uses for name in use.metric.takes()}
     if isinstance(columns.get(found.get("history", "")), T.ArrayType):  # a text of that name is something else
         read_by_metrics.add("history")
     if group.fields:
@@ -95,17 +95,19 @@ def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str)
         if not fits(name, columns[column]):
             raise InputError(f"column {column!r} is {columns[column].simpleString()}, but the field {name} takes {TAKES[name]}")
     for use in group.uses if group.fields else ():
-        if missing := [name for name in use.metric.reads if name not in fields and name != "user_input"]:
+        if missing := [name for name in use.metric.lacking(fields) if name != "user_input"]:
             raise InputError(f"{use.name} reads {', '.join(missing)}, which fields does not map; the columns of {source} are "
                              f"{', '.join(columns)}. Add {missing[0]}: <column>, or map nothing where columns have these names")
-    needed = {use.name: [name for name in use.metric.reads if name not in fields] for use in group.uses}
+    needed = {use.name: use.metric.lacking(fields) for use in group.uses}
     nothing_read = all(set(missing) >= set(use.metric.reads) - {"user_input"}
                        for use, missing in zip(group.uses, needed.values(), strict=True))
     spare = set(columns) - set(found.values())  # a column under another name is a mistake; one that is not there may be meant
     if needed and all(set(missing) - {"user_input"} for missing in needed.values()) and (nothing_read or spare):
         name = next(iter(needed))
-        aliases = "; ".join(f"{field}: {' | '.join(ALIASES[field])}" for field in needed[name] if field in ALIASES)
-        reads = ", ".join(group.uses[0].metric.reads)
+        metric = group.uses[0].metric
+        others = {field: (*ALIASES.get(field, ()), *filter(None, [metric.instead.get(field)])) for field in needed[name]}
+        aliases = "; ".join(f"{field}: {' | '.join(names)}" for field, names in others.items() if names)
+        reads = ", ".join(metric.reads)
         raise InputError(f"{name} reads {reads}, but no column provides {', '.join(needed[name])}. "
                          f"The columns of {source} are {', '.join(columns)}. Map them with fields: "
                          f"{{{needed[name][0]}: <column>}}, or name them so (also recognised: {aliases})")
@@ -116,15 +118,16 @@ def unfed(groups: Sequence[FieldGroup]) -> list[str]:
     """A sentence for each metric that reads a field for which the data has no column, and so scores nothing. The question
     alone may be missing: metrics judge without it."""
     return [f"{use.name} ({group.key}): no column for {', '.join(missing)}" for group in groups for use in group.uses
-            if (missing := [name for name in use.metric.reads if name not in group.fields and name != "user_input"])]
+            if (missing := [name for name in use.metric.lacking(group.fields) if name != "user_input"])]
 
 
 TAKES = {
     "sample_id": "text or whole numbers", "user_input": "text", "response": "text",
     "retrieved_contexts": "a list of texts, a list of objects with text, content or page_content, or text",
     "reference": "text or a list of texts", "history": "a list of turns, or it as JSON text",
-    "retrieved_ids": "a list of ids", "retrieved_scores": "a list of numbers", "relevant_ids": "a list of ids",
-    "relevance": "a map of id and grade", "should_refuse": "true or false", "messages": "a list of objects",
+    "retrieved_ids": "a list of ids", "retrieved_scores": "a list of numbers",
+    "relevant_ids": "a list of ids, or a map of id and grade", "relevance": "a map of id and grade",
+    "should_refuse": "true or false", "messages": "a list of objects",
     "tools": "a list of objects", "tool_calls": "a list of objects", "reference_tool_calls": "a list of objects",
     "reference_goal": "text", "reference_turns": "a whole number",
 }  # fmt: skip
@@ -149,8 +152,10 @@ def fits(name: str, kind: T.DataType) -> bool:
         return isinstance(kind, (T.BooleanType, T.IntegralType))
     if name == "reference_turns":
         return isinstance(kind, T.NumericType)
+    if name in ("relevance", "relevant_ids") and isinstance(kind, (T.MapType, T.StructType)):
+        return not (isinstance(kind, T.MapType) and isinstance(kind.keyType, T.FractionalType))
     if name == "relevance":
-        return isinstance(kind, (T.MapType, T.StructType))
+        return False
     return isinstance(kind, T.ArrayType)
 
 

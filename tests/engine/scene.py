@@ -1,4 +1,4 @@
-"""What the tests of the engine share: a plan over the five metrics, rows, tasks run to their end."""
+"""What the tests of the engine share: a plan over the judged metrics, rows, tasks run to their end."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 from tests.judge_server import JudgeServer
 
+JUDGED = [made for made in CATALOGUE.values() if made.asks]
 FIELDS = {"user_input": "question", "response": "answer", "retrieved_contexts": "contexts", "reference": "truth"}
 PATIENCE_S = 180.0
 """How long a test waits for what must happen: this machine may stand still for seconds."""
@@ -41,9 +42,9 @@ def embeddings_at(url: str, **settings: Any) -> HttpEmbeddings:
 
 
 def plan_of(judge: HttpJudge, embeddings: HttpEmbeddings | None = None, metrics: Sequence[Metric] | None = None) -> Plan:
-    """One field group with these metrics; without embeddings, all of the catalogue that need none."""
+    """One field group with these metrics; without embeddings, all judged ones that need none."""
     if metrics is None:
-        metrics = [made() for made in CATALOGUE.values() if embeddings or "embed" not in made.asks]
+        metrics = [made() for made in JUDGED if embeddings or "embed" not in made.asks]
     uses = tuple(MetricUse(metric, metric.name, judge=judge, embeddings=embeddings) for metric in metrics)
     return Plan((FieldGroup(FIELDS, uses),))
 
