@@ -88,7 +88,8 @@ def test_what_needs_a_model_is_skipped() -> None:
 def test_every_other_metric_is_scored() -> None:
     sample = {"question": "How tall is the tower in Lund?", "answer": TOWER, "reference": TOWER,
               "contexts": ["Bees make honey.", TOWER]}
-    assert {name: judged(name, **sample).value for name in CATALOGUE if name != "answer_relevancy"} == {
+    assert {name: judged(name, **sample).value for name, metric in CATALOGUE.items()
+            if metric.asks and name != "answer_relevancy"} == {
         "faithfulness": 1.0, "context_relevancy": 0.5, "context_recall": 1.0, "context_precision": 0.5}
 
 

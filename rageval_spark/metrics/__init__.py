@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from rageval_spark.metric import Metric
 from rageval_spark.metrics.answer_relevancy import AnswerRelevancy
+from rageval_spark.metrics.bleu import Bleu
+from rageval_spark.metrics.chrf import Chrf
 from rageval_spark.metrics.context_precision import ContextPrecision
 from rageval_spark.metrics.context_recall import ContextRecall
 from rageval_spark.metrics.context_relevancy import ContextRelevancy
+from rageval_spark.metrics.exact_match import ExactMatch
 from rageval_spark.metrics.faithfulness import Faithfulness
+from rageval_spark.metrics.rouge import Rouge
+from rageval_spark.metrics.token_f1 import TokenF1
 
 CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     Faithfulness,
@@ -15,6 +20,11 @@ CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     ContextRelevancy,
     ContextRecall,
     ContextPrecision,
+    ExactMatch,
+    TokenF1,
+    Rouge,
+    Bleu,
+    Chrf,
 )}  # fmt: skip
 """Metric class by name."""
 NAMED: dict[str, type[Metric]] = {**{alias: metric for metric in CATALOGUE.values() for alias in metric.aliases}, **CATALOGUE}
