@@ -88,9 +88,10 @@ def test_what_needs_a_model_is_skipped() -> None:
 def test_every_other_metric_is_scored() -> None:
     sample = {"question": "How tall is the tower in Lund?", "answer": TOWER, "reference": TOWER,
               "contexts": ["Bees make honey.", TOWER]}
-    names = [name for name, metric in CATALOGUE.items() if metric.asks and name != "answer_relevancy"]
+    names = [name for name, metric in CATALOGUE.items() if metric.asks and not unsupported(metric)]
     assert {name: judged(name, **sample).value for name in names} == {
-        "faithfulness": 1.0, "context_relevancy": 0.5, "context_recall": 1.0, "context_precision": 0.5}
+        "faithfulness": 1.0, "context_relevancy": 0.5, "context_recall": 1.0, "context_precision": 0.5,
+        "context_utilization": 0.5, "noise_sensitivity": 0.0}
 
 
 def test_the_same_sample_gets_the_same_score() -> None:

@@ -8,6 +8,8 @@ from rageval_spark.metrics.answer_correctness import AnswerCorrectness
 from rageval_spark.metrics.answer_relevance import AnswerRelevance
 from rageval_spark.metrics.answer_relevancy import AnswerRelevancy
 from rageval_spark.metrics.answer_similarity import AnswerSimilarity
+from rageval_spark.metrics.bleu import Bleu
+from rageval_spark.metrics.chrf import Chrf
 from rageval_spark.metrics.citation_f1 import CitationF1
 from rageval_spark.metrics.citation_precision import CitationPrecision
 from rageval_spark.metrics.citation_recall import CitationRecall
@@ -17,15 +19,18 @@ from rageval_spark.metrics.context_recall import ContextRecall
 from rageval_spark.metrics.context_relevancy import ContextRelevancy
 from rageval_spark.metrics.context_sentence_relevancy import ContextSentenceRelevancy
 from rageval_spark.metrics.context_utilization import ContextUtilization
+from rageval_spark.metrics.exact_match import ExactMatch
 from rageval_spark.metrics.faithfulness import Faithfulness
-from rageval_spark.metrics.intent_coverage import IntentCoverage
-from rageval_spark.metrics.noise_sensitivity import NoiseSensitivity
 from rageval_spark.metrics.hit_rate import HitRate
+from rageval_spark.metrics.intent_coverage import IntentCoverage
 from rageval_spark.metrics.map import MAP
 from rageval_spark.metrics.mrr import MRR
 from rageval_spark.metrics.ndcg import NDCG
+from rageval_spark.metrics.noise_sensitivity import NoiseSensitivity
 from rageval_spark.metrics.precision import Precision
 from rageval_spark.metrics.recall import Recall
+from rageval_spark.metrics.rouge import Rouge
+from rageval_spark.metrics.token_f1 import TokenF1
 
 CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     Faithfulness,
@@ -51,6 +56,11 @@ CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     MRR,
     NDCG,
     MAP,
+    ExactMatch,
+    TokenF1,
+    Rouge,
+    Bleu,
+    Chrf,
 )}  # fmt: skip
 """Metric class by name."""
 NAMED: dict[str, type[Metric]] = {**{alias: metric for metric in CATALOGUE.values() for alias in metric.aliases}, **CATALOGUE}
