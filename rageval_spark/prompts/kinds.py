@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
+from rageval_spark.prompts.goals import CheckGoal, InferGoal
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.questions import GenerateQuestions
 from rageval_spark.prompts.refusal import DetectRefusal
@@ -21,6 +22,8 @@ KINDS: dict[str, type[Prompt]] = {prompt.kind: prompt for prompt in (
     RateContexts1,
     RateContexts2,
     JudgeUsefulness,
+    InferGoal,
+    CheckGoal,
 )}  # fmt: skip
 """Prompt class by kind."""
 
