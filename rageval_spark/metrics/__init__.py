@@ -8,6 +8,11 @@ from rageval_spark.metrics.context_precision import ContextPrecision
 from rageval_spark.metrics.context_recall import ContextRecall
 from rageval_spark.metrics.context_relevancy import ContextRelevancy
 from rageval_spark.metrics.faithfulness import Faithfulness
+from rageval_spark.metrics.goal_achievement import GoalAchievement
+from rageval_spark.metrics.tool_call_f1 import ToolCallF1
+from rageval_spark.metrics.tool_call_precision import ToolCallPrecision
+from rageval_spark.metrics.tool_call_recall import ToolCallRecall
+from rageval_spark.metrics.turn_efficiency import TurnEfficiency
 
 CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     Faithfulness,
@@ -15,6 +20,11 @@ CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     ContextRelevancy,
     ContextRecall,
     ContextPrecision,
+    ToolCallPrecision,
+    ToolCallRecall,
+    ToolCallF1,
+    GoalAchievement,
+    TurnEfficiency,
 )}  # fmt: skip
 """Metric class by name."""
 NAMED: dict[str, type[Metric]] = {**{alias: metric for metric in CATALOGUE.values() for alias in metric.aliases}, **CATALOGUE}
