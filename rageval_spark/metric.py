@@ -67,6 +67,8 @@ class Metric:
     """The parameters for which a config may give a list: the metric is then taken once with each."""
     measured: ClassVar[tuple[str, ...]] = ()
     """The names that its scores' `measures` may have."""
+    extremes: ClassVar[tuple[str, ...]] = ()
+    """Those of `measured` whose least and greatest value `extra` is told too, as "least NAME" and "greatest NAME"."""
 
     @classmethod
     def takes(cls) -> tuple[str, ...]:

@@ -140,8 +140,9 @@ class Score:
         return cls(float(value), "scored", None, reason, tuple(flags), measures or {}, details)
 
     @classmethod
-    def skipped(cls, code: str, reason: str | None = None, *, flags: Iterable[str] = (), **details: Any) -> Score:
-        return cls(None, "skipped", code, reason or SKIPPED.get(code), tuple(flags), {}, details)
+    def skipped(cls, code: str, reason: str | None = None, *, flags: Iterable[str] = (),
+                measures: Mapping[str, float] | None = None, **details: Any) -> Score:
+        return cls(None, "skipped", code, reason or SKIPPED.get(code), tuple(flags), measures or {}, details)
 
     @classmethod
     def failed(cls, code: str, reason: str | None = None, *, flags: Iterable[str] = (), **details: Any) -> Score:

@@ -5,7 +5,9 @@ It decides by words alone, so that the author of a test can work out every score
 2. A claim is a sentence that does not refuse; its verdict is 1 when every word of it stands in the contexts (or text).
 3. A context is useful when it holds every word of some sentence of the reference (or response).
 4. A context rates 2 when it holds all words of the question but FILLERS, 1 when it holds some of them, else 0.
-5. Embeddings of one text have cosine 1, of two different texts 0.8 (within 0.07 at 256 dimensions).
+5. The goal of a conversation is what its first message says; its steps are the sentences of the goal, and one is done
+   when all its words but FILLERS stand in messages of others than the user.
+6. Embeddings of one text have cosine 1, of two different texts 0.8 (within 0.07 at 256 dimensions).
 """
 
 from __future__ import annotations
@@ -126,6 +128,19 @@ def rate_intents(data: Data) -> Data:
     return {"ratings": _verdicts(data.get("intents", []), rate, "rating"), "redundant": []}
 
 
+def infer_goal(data: Data) -> Data:
+    asked = next((message["text"] for message in data.get("messages", [])), "")
+    return {"goal": asked or "nothing", "end_state": asked or "nothing"}
+
+
+def check_goal(data: Data) -> Data:
+    said = frozenset[str]().union(*(words(one["text"]) for one in data.get("messages", []) if one["role"] != "user"))
+    goal = data.get("goal", "")
+    steps = [{"id": i, "text": text, "done": int(words(text) - FILLERS <= said)}
+             for i, text in enumerate(sentences(goal) or [goal], 1)]
+    return {"steps": steps, "reason": "by its words", "achieved": int(all(step["done"] for step in steps)), "notes": ""}
+
+
 KINDS: dict[str, Callable[[Data], Data]] = {
     "list_claims": list_claims,
     "verify_claims": verify_claims,
@@ -141,6 +156,8 @@ KINDS: dict[str, Callable[[Data], Data]] = {
     "rate_answer": rate_answer,
     "list_intents": list_intents,
     "rate_intents": rate_intents,
+    "infer_goal": infer_goal,
+    "check_goal": check_goal,
 }
 _KNOWN_KIND = re.compile(rf"\b({'|'.join(KINDS)})\b")
 _FENCE = re.compile(r"<data-([\w-]+)>\n(.*)\n</data-\1>")  # data is one line, so what it quotes cannot end the fence

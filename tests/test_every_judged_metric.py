@@ -22,6 +22,12 @@ SAMPLE = {
     "answer": "Paris lies on the Seine. It is the capital of Spain.",
     "contexts": ["Paris lies on the Seine.", "Madrid is the capital of Spain, the Seine runs through Paris.", "Lyon is big."],
     "ground_truth": "The Seine runs through Paris. Lyon lies on the Rhône.",
+    "messages": [
+        {"role": "user", "content": "Book a table for Ana. Send an invitation."},
+        {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "book", "arguments": '{"name": "Ana"}'}}]},
+        {"role": "tool", "content": "book: a table for Ana"},
+        {"role": "assistant", "content": "I can send an invitation, if you like."},
+    ],
 }
 CITING = {**SAMPLE, "answer": "Paris lies on the Seine [1]. It is the capital of Spain [2][3]."}
 JUDGED = {name: metric for name, metric in CATALOGUE.items() if set(metric.asks) - {"embed"}}
@@ -34,6 +40,7 @@ HONEST = {
     "citation_recall": 0.5,
     "citation_precision": 1 / 3,
     "citation_f1": 0.4,
+    "goal_achievement": 1.0,
 }
 
 
@@ -116,8 +123,8 @@ def decided(value: Callable[[Any], Any]) -> Callable[[Request], Any]:
     """The reply with every decision replaced, those of its items or its own."""
 
     def whole(reply: Any) -> Any:
-        for item in items_of(reply) or [reply]:
-            for name in ("verdict", "rating", "refused", "noncommittal"):
+        for item in (*items_of(reply), reply):
+            for name in ("verdict", "rating", "refused", "noncommittal", "done", "achieved"):
                 if name in item:
                     item[name] = value(item[name])
         return reply

@@ -16,6 +16,7 @@ from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.entities import ListEntities
+from rageval_spark.prompts.goals import CheckGoal, InferGoal
 from rageval_spark.prompts.kinds import KINDS
 from rageval_spark.prompts.language import prompt_language
 from rageval_spark.prompts.needed import JudgeNeeded
@@ -29,6 +30,7 @@ from tests.oracle import common_prefix
 CONTEXTS = ((1, "Übergröße 北京 🦊"), (3, 'He said "no".\nTwice.'))
 HISTORY = (("user", "Hello"), ("assistant", "Hi"))
 CLAIMS = ((1, "a"), (2, "b"))
+MESSAGES = (("user", "Übergröße 北京 🦊", ()), ("assistant", "", ('book({"n": 2})',)), ("tool", "ok", ()))
 PROMPTS: list[Prompt] = [
     ListClaims("Q?", "A.", HISTORY),
     VerifyClaims(CLAIMS, CONTEXTS),
@@ -48,6 +50,9 @@ PROMPTS: list[Prompt] = [
     RateAnswer("Q?", "A.", HISTORY),
     ListIntents("Q?", HISTORY),
     RateIntents(CLAIMS, "A."),
+    InferGoal(MESSAGES),
+    CheckGoal(MESSAGES, "G."),
+    CheckGoal(MESSAGES, "G.", "E."),
 ]
 JUDGE = HttpJudge(model="judge", base_url="http://127.0.0.1:1/v1")
 REASONS_MODES: tuple[Reasons, ...] = ("failed", "all", "none")
@@ -66,7 +71,8 @@ def test_the_data_is_one_line_of_json_with_its_keys_in_order(prompt: Prompt) -> 
     line = rendered(prompt).data
     assert "\n" not in line
     data = json.loads(line)
-    order = ["contexts", "history", "question", "text", "response", "reference", "claims", "sentences", "intents", "n"]
+    order = ["contexts", "messages", "history", "question", "text", "response", "reference", "claims", "sentences", "intents", "goal",
+             "end_state", "n"]
     assert list(data) == sorted(data, key=order.index)
     for items in (data.get("contexts", []), data.get("claims", [])):
         assert all(list(item) == ["id", "text"] for item in items)
@@ -140,6 +146,12 @@ def test_all_prompts_over_the_same_contexts_begin_alike() -> None:
     texts = [rendered(prompt).system + rendered(prompt).user() for prompt in prompts]
     shared = texts[0][: min(common_prefix(texts[0], text) for text in texts)]
     assert shared.endswith(json.dumps(CONTEXTS[1][1], ensure_ascii=False) + '}], "')
+
+
+def test_all_prompts_over_the_same_conversation_begin_alike() -> None:
+    texts = [rendered(prompt).user() for prompt in PROMPTS if "messages" in prompt.data()]
+    assert len(texts) == 3
+    assert all(texts[0][: common_prefix(texts[0], text)].endswith('"tool", "text": "ok"}]') for text in texts[1:])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,6 +21,7 @@ from rageval_spark.metrics.context_sentence_relevancy import ContextSentenceRele
 from rageval_spark.metrics.context_utilization import ContextUtilization
 from rageval_spark.metrics.exact_match import ExactMatch
 from rageval_spark.metrics.faithfulness import Faithfulness
+from rageval_spark.metrics.goal_achievement import GoalAchievement
 from rageval_spark.metrics.hit_rate import HitRate
 from rageval_spark.metrics.intent_coverage import IntentCoverage
 from rageval_spark.metrics.map import MAP
@@ -31,6 +32,10 @@ from rageval_spark.metrics.precision import Precision
 from rageval_spark.metrics.recall import Recall
 from rageval_spark.metrics.rouge import Rouge
 from rageval_spark.metrics.token_f1 import TokenF1
+from rageval_spark.metrics.tool_call_f1 import ToolCallF1
+from rageval_spark.metrics.tool_call_precision import ToolCallPrecision
+from rageval_spark.metrics.tool_call_recall import ToolCallRecall
+from rageval_spark.metrics.turn_efficiency import TurnEfficiency
 
 CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     Faithfulness,
@@ -61,6 +66,11 @@ CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     Rouge,
     Bleu,
     Chrf,
+    ToolCallPrecision,
+    ToolCallRecall,
+    ToolCallF1,
+    GoalAchievement,
+    TurnEfficiency,
 )}  # fmt: skip
 """Metric class by name."""
 NAMED: dict[str, type[Metric]] = {**{alias: metric for metric in CATALOGUE.values() for alias in metric.aliases}, **CATALOGUE}

@@ -10,6 +10,7 @@ from rageval_spark.prompts.answers import ListIntents, RateAnswer, RateIntents
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
 from rageval_spark.prompts.entities import ListEntities
+from rageval_spark.prompts.goals import CheckGoal, InferGoal
 from rageval_spark.prompts.needed import JudgeNeeded
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.questions import GenerateQuestions
@@ -32,6 +33,8 @@ KINDS: dict[str, type[Prompt]] = {prompt.kind: prompt for prompt in (
     ListIntents,
     RateIntents,
     FindStatements,
+    InferGoal,
+    CheckGoal,
 )}  # fmt: skip
 """Prompt class by kind."""
 

@@ -92,8 +92,8 @@ class Rendering:
         line = one_line(data)
         places = {**prompt.fill_in(language), "reasons": REASONS[language][self.reasons]}
         instruction, frame = self._frame(type(prompt), language, tuple(places.items()))
-        about = data.get("contexts")
-        fence = _digest(chunks_json(about) if about else line, size=4)
+        about = data.get("contexts") or data.get("messages")
+        fence = _digest(_json(about) if about else line, size=4)
         key = _digest(f"{frame}\0{line}\0{prompt.draw}")
         fenced = line.replace(f"</data-{fence}", f"<\\/data-{fence}")  # the same JSON, for whoever guessed the tag
         return Rendered(key, prompt.kind, language, fenced, fence, instruction, schema_of(prompt.model, self.reasons))

@@ -24,14 +24,16 @@ def stats(scores: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[str]
 
     Starts one job, a single groupBy; collects its result, which has no rows of samples.
     """
-    names = sorted({name for group in groups for use in group.uses for name in use.metric.measured})
+    metrics = [use.metric for group in groups for use in group.uses]
+    names = sorted({name for metric in metrics for name in metric.measured})
+    extremes = sorted({name for metric in metrics for name in metric.extremes})
     sliced = scores.withColumn("by", F.explode(F.array(*_slices(slices)))).select("*", "by.slice", "by.slice_value")
-    rows = sliced.groupBy(*GROUPING).agg(*_aggregates(names)).collect()
+    rows = sliced.groupBy(*GROUPING).agg(*_aggregates(names, extremes)).collect()
     uses = {(group.key, use.name): use for group in groups for use in group.uses}
     order = {key: place for place, key in enumerate(uses)}
     by_slice: dict[str | None, int] = {None: -1, **{name: place for place, name in enumerate(slices)}}
     rows.sort(key=lambda row: (by_slice[row["slice"]], row["slice_value"] or "", order[row["field_group"], row["metric"]]))
-    return [_stat(row, uses[row["field_group"], row["metric"]], names, run_id) for row in rows]
+    return [_stat(row, uses[row["field_group"], row["metric"]], run_id) for row in rows]
 
 
 def _slices(slices: Sequence[str]) -> list[Column]:
@@ -40,7 +42,7 @@ def _slices(slices: Sequence[str]) -> list[Column]:
     return [F.struct(name.alias("slice"), value.alias("slice_value")) for name, value in pairs]
 
 
-def _aggregates(measures: Iterable[str]) -> list[Column]:
+def _aggregates(measures: Iterable[str], extremes: Sequence[str]) -> list[Column]:
     status, score = F.col("status"), F.col("score")
     return [
         F.count(F.lit(1)).alias("total"), F.count(score).alias("count"),
@@ -49,14 +51,17 @@ def _aggregates(measures: Iterable[str]) -> list[Column]:
         F.stddev_pop(score).alias("std_dev"), F.sum(F.col("passed").cast("long")).alias("passed"),
         F.percentile_approx(score, list(QUANTILES.values()), 10_000).alias("quantiles"),
         *(F.sum(F.col("measures")[name]).alias(MEASURE + name) for name in measures),
+        *(F.min(F.col("measures")[name]).alias(f"{MEASURE}least {name}") for name in extremes),
+        *(F.max(F.col("measures")[name]).alias(f"{MEASURE}greatest {name}") for name in extremes),
     ]
 
 
-def _stat(row: Row, use: MetricUse, measures: Sequence[str], run_id: str) -> dict[str, Any]:
+def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
     count, failed, average = row["count"], row["n_failed"], row["average"]
     judged = count + failed
     low, high = interval(average, row["std_dev"], count, use.metric.binary)
-    sums = {name: row[MEASURE + name] for name in measures if row[MEASURE + name] is not None}
+    sums = {name.removeprefix(MEASURE): value for name, value in row.asDict().items()
+            if name.startswith(MEASURE) and value is not None}
     scored = count * average if count else 0.0
     return {
         "run_id": run_id, **{name: row[name] for name in GROUPING}, "total": row["total"], "count": count,
