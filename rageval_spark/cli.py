@@ -100,6 +100,7 @@ def score(
     api_key_env: Annotated[str | None, typer.Option(help="Name of the variable with the judge's key.")] = None,
     embedding_model: Annotated[str | None, typer.Option(help="The embedding model; by default the judge's.")] = None,
 ) -> None:
+    votes: Annotated[int, typer.Option(help="How often the judge is asked: an odd number, of which the mean counts.")] = 1,
     """Score one sample without Spark, and print the score with its details as JSON. Ends with 3 where it failed.
 
     Without --base-url and --model the embedded judge is asked: a heuristic screen that compares words.
@@ -131,7 +132,7 @@ def score(
                                         for one in error.errors())) from None
     if unread := set(values) - set(known_names()):
         print(f"rageval: not read: {', '.join(sorted(unread))}; known are {', '.join(known_names())}", file=sys.stderr)
-    found = score_one(asked, values, judge, embeddings)
+    found = score_one(asked, values, judge, embeddings, votes)
     print(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False))
     raise typer.Exit(3 if found.status == "failed" else 0)
 
