@@ -28,7 +28,7 @@ class Manifest:
                  "judge": use.judge.model if use.judge else None} for use in group.uses]}
                 for group in plan.groups],
             "judges": [endpoint.public() for endpoint in plan.endpoints()],
-            "wording": wording_version(),
+            "wording": wording_version([judge.wording for judge in plan.judges()]),
             "versions": {"rageval_spark": _version("rageval-spark"), "pyspark": _version("pyspark"),
                          "pyarrow": _version("pyarrow"), "python": platform.python_version()},
             "began_at": _now(),
