@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from rich.table import Table
 
 from rageval_spark.errors import ConfigError, RagevalError
+from rageval_spark.wording import prompts
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, invoke_without_command=True, pretty_exceptions_enable=False,
@@ -99,6 +100,7 @@ def score(
     model: Annotated[str | None, typer.Option(help="The judge's model.")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="Name of the variable with the judge's key.")] = None,
     embedding_model: Annotated[str | None, typer.Option(help="The embedding model; by default the judge's.")] = None,
+    votes: Annotated[int, typer.Option(help="How often the judge is asked: an odd number, of which the mean counts.")] = 1,
 ) -> None:
     """Score one sample without Spark, and print the score with its details as JSON. Ends with 3 where it failed.
 
@@ -131,7 +133,7 @@ def score(
                                         for one in error.errors())) from None
     if unread := set(values) - set(known_names()):
         print(f"rageval: not read: {', '.join(sorted(unread))}; known are {', '.join(known_names())}", file=sys.stderr)
-    found = score_one(asked, values, judge, embeddings)
+    found = score_one(asked, values, judge, embeddings, votes)
     print(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False))
     raise typer.Exit(3 if found.status == "failed" else 0)
 
@@ -190,6 +192,7 @@ def metrics(
 
 store = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the replies store of an output folder.")
 app.add_typer(store, name="store")
+app.add_typer(prompts, name="prompts")
 Output = Annotated[str, typer.Argument(help="The output folder of runs; its replies are under replies/.", show_default=False)]
 
 

@@ -26,7 +26,7 @@ from rageval_spark.engine.window import Window
 from rageval_spark.engine.work import Row, sample_of
 from rageval_spark.judges import embedded
 from rageval_spark.judges.settings import BATCH_DISCOUNT, EmbeddedJudge, HttpEmbeddings, HttpJudge
-from rageval_spark.metric import Reply, play, played
+from rageval_spark.metric import Reply, played
 from rageval_spark.prompts.claims import ListClaims
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.items import ItemPrompt
@@ -146,8 +146,7 @@ class DryRun:
         for use in group.uses:
             if isinstance(use.judge, EmbeddedJudge):
                 continue
-            game = play(use.metric, sample, use.judge.prompt_token_limit if use.judge else None)
-            played(game, partial(self._reply, use, sample, fine, spent))
+            played(use.game(sample), partial(self._reply, use, sample, fine, spent))
 
     def _reply(self, use: MetricUse, sample: Sample, fine: int, spent: dict[str, float], prompt: Prompt | Embed) -> Reply:
         endpoint = use.endpoint(prompt.kind)
@@ -211,7 +210,7 @@ class DryRun:
 def answered(prompt: Prompt) -> dict[str, Any]:
     """A reply of about the usual length."""
     if isinstance(prompt, GenerateQuestions):
-        questions = [{"id": id, "question": f"{prompt.text[:60]}?"} for id in range(1, prompt.n + 1)]
+        questions = [{"id": id, "question": f"{id}.{prompt.draw} {prompt.text[:60]}?"} for id in range(1, prompt.n + 1)]
         return {"noncommittal": 0, "questions": questions}
     if isinstance(prompt, ListClaims):  # a model finds a claim in an answer of one word too
         stated = [one for one in sentences(prompt.text) if not embedded.REFUSES.search(one)]

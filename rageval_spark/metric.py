@@ -12,16 +12,20 @@ from typing import Any, ClassVar, Literal, Protocol
 from rageval_spark.errors import JudgeFault
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Skip, Usage
+from rageval_spark.votes import elected
 
 Layer = Literal["retrieval", "generation", "end_to_end", "agent"]
 
 
 class Question(Protocol):
-    """What play() needs of a prompt: to be divided where it is too long, and its parts' answers joined."""
+    """What play() needs of a prompt: to be divided where it is too long, its parts' answers joined, and for a further
+    vote to be asked independently of the first."""
 
     def divide(self, token_limit: int) -> Sequence[Question]: ...
 
     def join(self, parts: Sequence[Any], answers: Sequence[Any]) -> Any: ...
+
+    def for_vote(self, vote: int) -> Question: ...
 
 
 Flow = Generator[Any, Any, Score]
@@ -98,12 +102,48 @@ Game = Generator[list[Any], Sequence[Reply | JudgeFault], Score]
 """A metric being played: yields prompts to answer now, is sent a Reply or a JudgeFault for each."""
 
 
-def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000) -> Game:
+def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000, votes: int = 1) -> Game:
     """Drive one metric over one sample; the one place where its errors become a score.
 
     Prompts over `token_limit` are divided and their answers joined here, so that no metric knows of the limit; None
-    divides nothing.
+    divides nothing. With several `votes` it is played so often with independent replies, all at once, and the score is
+    the one that they elect. The first vote asks what a game without votes does.
     """
+    games = [_vote(metric, sample, token_limit, number) for number in range(votes)]
+    return games[0] if votes == 1 else _elected(games, metric.binary)
+
+
+def _elected(games: Sequence[Game], binary: bool) -> Game:
+    scores = yield from _in_step(games)
+    return elected(scores, binary)
+
+
+def _in_step(games: Sequence[Game]) -> Generator[list[Any], Sequence[Reply | JudgeFault], list[Score]]:
+    """Play games side by side: what all of them ask next is asked together."""
+    asked: dict[int, list[Any]] = {}
+    scores: dict[int, Score] = {}
+
+    def move(place: int, replies: Sequence[Reply | JudgeFault] | None) -> None:
+        try:
+            asked[place] = games[place].send(replies) if replies is not None else next(games[place])
+        except StopIteration as end:
+            asked.pop(place, None)
+            scores[place] = end.value
+
+    try:
+        for place in range(len(games)):
+            move(place, None)
+        while asked:
+            replies = iter((yield [prompt for prompts in asked.values() for prompt in prompts]))
+            for place, mine in [(place, [next(replies) for _ in prompts]) for place, prompts in asked.items()]:
+                move(place, mine)
+        return [scores[place] for place in range(len(games))]
+    finally:
+        for game in games:
+            game.close()
+
+
+def _vote(metric: Metric, sample: Sample, token_limit: int | None, number: int) -> Game:
     spent, flags, judges = Usage(), dict[str, None](), dict[str, None]()
     flow: Flow | None = None
     try:
@@ -112,6 +152,7 @@ def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000) -> G
         asked = next(flow)
         while True:
             prompts = asked if isinstance(asked, list) else [asked]
+            prompts = [prompt.for_vote(number) for prompt in prompts] if number else prompts
             parts = [(prompt,) if token_limit is None else prompt.divide(token_limit) for prompt in prompts]
             replies = iter((yield [part for divided in parts for part in divided]))
             answers = []

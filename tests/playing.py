@@ -21,11 +21,11 @@ of a reply, a vector; or a function of the prompt, or an iterator of such answer
 
 
 def played(
-    metric: Metric, sample: Mapping[str, Any], /, *, token_limit: int = 100_000, **answers: Given
+    metric: Metric, sample: Mapping[str, Any], /, *, token_limit: int = 100_000, votes: int = 1, **answers: Given
 ) -> tuple[Score, list[Any]]:
     """The score, and the prompts in the order in which they were asked."""
     asked: list[Any] = []
-    game = play(metric, Sample.parse(sample), token_limit)
+    game = play(metric, Sample.parse(sample), token_limit, votes)
     try:
         prompts = next(game)
         while True:

@@ -36,7 +36,8 @@ def test_every_shipped_config_can_be_planned(file: Path) -> None:
     ({"judge": {**JUDGE, "max_concurrency": 0}}, ["judge.max_concurrency", "found 0"]),
     ({"judge": {**JUDGE, "mode": "btach"}}, ["judge.mode", "btach"]),
     ({"judge": {**JUDGE, "provider": "local"}}, ["judge", "provider http", "provider embedded"]),
-    ({"judge": {**JUDGE, "prompts": "mine/"}}, ["judge.prompts", "not built yet"]),
+    ({"judge": {**JUDGE, "prompts": "mine/"}}, ["judge.prompts", "there is no folder mine", "<kind>.<language>.txt"]),
+    ({"judge": {**JUDGE, "repeat": 3}}, ["judge.repeat", "not built yet"]),
     ({"limits": {"max_prompt": 3}}, ["limits.max_prompt", "max_prompts"]),
     ({"limits": {"max_prompts": 0}}, ["limits.max_prompts", "greater than 0"]),
     ({"input": {"path": "a", "table": "b"}}, ["input", "either path or table"]),
@@ -46,6 +47,8 @@ def test_every_shipped_config_can_be_planned(file: Path) -> None:
     ({"evaluate": [{"metrics": ["faithfullness"]}]}, ["faithfullness", "did you mean faithfulness", "context_recall"]),
     ({"evaluate": [{"metrics": [{"faithfulness": {"k": 3}}]}]}, ["faithfulness has no parameter 'k'", "threshold"]),
     ({"evaluate": [{"metrics": [{"faithfulness": {"threshold": 7}}]}]}, ["threshold lies in [0, 1]", "7"]),
+    *[({"evaluate": [{"metrics": [{"faithfulness": {"votes": votes}}]}]}, ["faithfulness: votes", "1, 3 or 5", repr(votes)])
+      for votes in (0, 2, -1, "3", 1.0, True, None)],
     ({"evaluate": [{"metrics": ["faithfulness", "faithfulness"]}]}, ["two metrics are called 'faithfulness'", "as:"]),
     ({"evaluate": [{"metrics": ["answer_relevancy"]}]}, ["answer_relevancy needs embeddings"]),
     ({"evaluate": [{"fields": {"respnse": "a"}, "metrics": ["faithfulness"]}]}, ["respnse", "response"]),
@@ -66,6 +69,12 @@ def test_a_mistake_is_named_with_what_is_possible(changes: dict[str, Any], says:
         planned(parse(config(**changes)))
     for word in says:
         assert word in str(error.value)
+
+
+def test_votes_are_of_the_use() -> None:
+    metrics = [{"faithfulness": {"votes": 3, "threshold": 0.8}}, "context_recall"]
+    [group] = planned(parse(config(evaluate=[{"metrics": metrics}]))).groups
+    assert [(use.name, use.threshold, use.votes) for use in group.uses] == [("faithfulness", 0.8, 3), ("context_recall", 0.5, 1)]
 
 
 def test_variables_are_expanded_and_a_missing_one_is_named() -> None:

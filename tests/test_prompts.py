@@ -71,8 +71,8 @@ def test_the_data_is_one_line_of_json_with_its_keys_in_order(prompt: Prompt) -> 
     line = rendered(prompt).data
     assert "\n" not in line
     data = json.loads(line)
-    order = ["contexts", "messages", "history", "question", "text", "response", "reference", "claims", "sentences", "intents", "goal",
-             "end_state", "n"]
+    order = ["contexts", "messages", "history", "question", "text", "response", "reference", "claims", "sentences", "intents",
+             "goal", "end_state", "n"]
     assert list(data) == sorted(data, key=order.index)
     for items in (data.get("contexts", []), data.get("claims", [])):
         assert all(list(item) == ["id", "text"] for item in items)

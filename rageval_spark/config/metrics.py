@@ -23,7 +23,7 @@ from rageval_spark.metrics import CATALOGUE, NAMED
 from rageval_spark.sample import ALIASES, FIELDS
 
 NOTHING: Mapping[str, Any] = {}
-OF_THE_USE = ("threshold", "judge", "as")
+OF_THE_USE = ("threshold", "judge", "as", "votes")
 """Keys of a metric's entry that are not its own parameters."""
 
 
@@ -93,7 +93,7 @@ def metric_uses(entry: MetricEntry, config: Config) -> list[MetricUse]:
 def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | None,
            given: Mapping[str, Any] = NOTHING, scale: float = 1) -> MetricUse:
     """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale, half of it by default), its
-    name, and what its judge has otherwise."""
+    name, what its judge has otherwise, and of how many votes it is."""
     name = str(given.get("as") or metric.name) + metric.suffix
     threshold = given.get("threshold", scale / 2)
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= scale:
@@ -107,7 +107,7 @@ def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | Non
     if "embed" in metric.asks and embeddings is None and not isinstance(judge, EmbeddedJudge):
         raise ConfigError(f"{name} needs embeddings, but the config has none. Add embeddings: {{model: …, base_url: …}}")
     return MetricUse(metric, name, threshold / scale, judge if metric.asks else None,
-                     embeddings if "embed" in metric.asks else None)
+                     embeddings if "embed" in metric.asks else None, given.get("votes", 1))
 
 
 def _other_judge(name: str, judge: Judge | None, changes: Any) -> Judge:

@@ -27,7 +27,7 @@ class Desk:
         self._trouble_since: float | None = None
         self._fatal: wire.Unanswered | None = None
         if isinstance(endpoint, HttpJudge):
-            self.rendering = Rendering(endpoint.signature(), endpoint.language, endpoint.reasons)
+            self.rendering = Rendering(endpoint.signature(), endpoint.language, endpoint.reasons, endpoint.wording)
             self.chat = wire.ChatWire(endpoint, self.transport)
         else:
             self.rendering = Rendering(endpoint.signature())

@@ -26,7 +26,7 @@ from rageval_spark.judges import embedded, wire
 from rageval_spark.judges.conversation import Answer, Completion, Turn, converse
 from rageval_spark.judges.http import post
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
-from rageval_spark.metric import Reply, play
+from rageval_spark.metric import Reply
 from rageval_spark.prompts import length
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.prompt import Prompt
@@ -85,7 +85,7 @@ class Engine:
         """Play one metric over one sample. Raises window.Closed where the run is stopped meanwhile."""
         if isinstance(use.judge, EmbeddedJudge):
             return embedded.score(use.metric, sample)
-        game = play(use.metric, sample, use.judge.prompt_token_limit if use.judge else None)
+        game = use.game(sample)
         try:
             prompts = next(game)
             while True:

@@ -11,20 +11,34 @@ from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge
 from rageval_spark.judges.wire import Transport
-from rageval_spark.metric import Metric
+from rageval_spark.metric import Game, Metric, play
 from rageval_spark.sample import FIELDS, Sample
 from rageval_spark.score import Score
 
 
 @dataclass(frozen=True)
 class MetricUse:
-    """One metric as it is asked for: under which name, with which threshold (in [0, 1]), asking whom."""
+    """One metric as it is asked for: under which name, with which threshold (in [0, 1]), asking whom, and how often:
+    of an odd number of `votes`, each with replies of its own. Raises ConfigError for another number."""
 
     metric: Metric
     name: str
     threshold: float = 0.5
     judge: Judge | None = None
     embeddings: HttpEmbeddings | None = None
+    votes: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.votes, bool) or not isinstance(self.votes, int) or self.votes < 1 or self.votes % 2 == 0:
+            raise ConfigError(f"{self.name}: votes is an odd whole number such as 1, 3 or 5, found {self.votes!r}")
+        if self.votes > 1 and not any(kind != "embed" for kind in self.metric.asks):
+            raise ConfigError(f"{self.name} asks no judge, so that all votes would be alike; leave out votes")
+
+    def game(self, sample: Sample) -> Game:
+        """The metric played over a sample, within what its judge takes at a time. The embedded judge always says the
+        same: it is not asked this way."""
+        limit = self.judge.prompt_token_limit if isinstance(self.judge, HttpJudge) else None
+        return play(self.metric, sample, limit, self.votes)
 
     def passed(self, score: Score) -> bool | None:
         """Whether the score meets the threshold; None where there is none."""

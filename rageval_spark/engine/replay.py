@@ -19,7 +19,7 @@ from rageval_spark.errors import JudgeFault
 from rageval_spark.judges import embedded, wire
 from rageval_spark.judges.conversation import Completion, converse
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
-from rageval_spark.metric import Reply, play, played
+from rageval_spark.metric import Reply, played
 from rageval_spark.prompts import length
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.prompt import Prompt
@@ -85,8 +85,7 @@ class Replay:
         """The score, or None where a reply is missing."""
         if isinstance(use.judge, EmbeddedJudge):
             return embedded.score(use.metric, sample)
-        game = play(use.metric, sample, use.judge.prompt_token_limit if use.judge else None)
-        return played(game, lambda prompt: self._reply(use, prompt, sample))
+        return played(use.game(sample), lambda prompt: self._reply(use, prompt, sample))
 
     def _reply(self, use: MetricUse, prompt: Prompt | Embed, sample: Sample) -> Reply | JudgeFault | None:
         endpoint = use.endpoint(prompt.kind)

@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 
 def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | None = None,
-          embeddings: HttpEmbeddings | None = None) -> Score:
-    """Score one sample. A mapping is read like a row of a dataset, aliases included.
+          embeddings: HttpEmbeddings | None = None, votes: int = 1) -> Score:
+    """Score one sample, by an odd number of votes. A mapping is read like a row of a dataset, aliases included.
 
     What the judge does wrong is a failed score, as is a malformed sample (INVALID_INPUT, INVALID_ID). Raises ConfigError where
     the metric asks a judge or embeddings and none is given, or the key's variable is not set.
@@ -34,6 +34,7 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | Non
                           f"or EmbeddedJudge() for a heuristic screen without any model")
     if embeddings is None and "embed" in metric.asks and not isinstance(judge, EmbeddedJudge):
         raise ConfigError(f"{metric.name} asks for embeddings; give them with embeddings=HttpEmbeddings(...)")
+    use = MetricUse(metric, metric.name, judge=judge, embeddings=embeddings, votes=votes)
     if not isinstance(sample, Sample):
         try:
             sample = Sample.parse(sample)
@@ -41,7 +42,6 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | Non
             return Score.failed(fault.code, str(fault))
     if isinstance(judge, EmbeddedJudge):
         return embedded.score(metric, sample)
-    use = MetricUse(metric, metric.name, judge=judge, embeddings=embeddings)
     plan = Plan((FieldGroup({}, (use,)),))
     plan = plan.equipped({endpoint: key_of(endpoint) for endpoint in plan.endpoints()}, {})
     return _in_own_loop(_score(plan, use, sample))

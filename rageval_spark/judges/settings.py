@@ -6,11 +6,13 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rageval_spark.prompts.kinds import KINDS
+from rageval_spark.prompts.own import Wording, wording_of
 from rageval_spark.prompts.prompt import Reasons
 from rageval_spark.score import Usage
 
@@ -90,7 +92,8 @@ class HttpJudge(Endpoint):
     `max_concurrency` bounds what is in flight over all tasks together, embeddings of the same `base_url` included.
     A prompt is given up after `max_attempts` failed attempts or `deadline_s` seconds. `price` is per million tokens.
     `mode` "batch" has prompts answered through the Batch API, and takes no batch for alive after `deadline_h` hours;
-    "files" leaves them as files for whoever answers them.
+    "files" leaves them as files for whoever answers them. `prompts` is own wording: texts by kind and language, or a
+    folder of files `<kind>.<language>.txt`, which is read at once.
     """
 
     provider: Literal["http"] = "http"
@@ -107,6 +110,7 @@ class HttpJudge(Endpoint):
     max_attempts: int = Field(default=6, gt=0)
     deadline_s: float = Field(default=600, gt=0)
     prompt_token_limit: int = Field(default=100_000, ge=1000)
+    prompts: Wording | str | Path = Field(default_factory=dict)
     kinds: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     reuse: bool | Reuse = True
     price: Price | None = None
@@ -130,6 +134,11 @@ class HttpJudge(Endpoint):
         days = self.reuse.max_age_days
         return 0.0 if days is None else now - days * 86_400
 
+    @property
+    def wording(self) -> Wording:
+        """Own wording by kind and language."""
+        return cast("Wording", self.prompts)  # a folder was read when the settings were made
+
     def signature(self) -> str:
         """What of a judge is part of a reply's key: model and sampling as configured, not how it is reached."""
         sampling = {"temperature": self.temperature, "seed": self.seed, "max_output_tokens": self.max_output_tokens,
@@ -145,6 +154,11 @@ class HttpJudge(Endpoint):
         apart = {"kinds", "api_key_env", "headers"} if "base_url" in changes else {"kinds"}
         return HttpJudge.model_validate({**self.model_dump(exclude=apart), **changes})
 
+    @field_validator("prompts", mode="before")
+    @classmethod
+    def _read(cls, given: Any) -> Wording:
+        return wording_of(given)
+
     @field_validator("kinds")
     @classmethod
     def _known_kinds(cls, kinds: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
@@ -153,7 +167,8 @@ class HttpJudge(Endpoint):
                 raise ValueError(f"no kind of prompt is called {kind!r}; the kinds are {', '.join(KINDS)}")
             if unknown := [key for key in changes if key not in cls.model_fields]:
                 raise ValueError(f"{kind}: unknown key {unknown[0]}; the keys are {', '.join(cls.model_fields)}")
-        return kinds
+        return {kind: {**changes, "prompts": wording_of(changes["prompts"])} if "prompts" in changes else changes
+                for kind, changes in kinds.items()}
 
 
 class EmbeddedJudge(Settings):

@@ -21,3 +21,6 @@ class Embed:
 
     def join(self, parts: Sequence[Embed], answers: Sequence[Any]) -> Any:
         return answers[0]
+
+    def for_vote(self, vote: int) -> Embed:
+        return self

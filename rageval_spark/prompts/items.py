@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 from rageval_spark.errors import JudgeFault
 from rageval_spark.prompts.length import packed
 from rageval_spark.prompts.prompt import (
+    DRAWS,
     Accepted,
     Binary,
     Id,
@@ -109,7 +111,8 @@ class ItemPrompt(Prompt):
         return Accepted({self.replies_in: kept}, missing, surplus)
 
     def value(self, reply: Mapping[str, Any]) -> Decisions:
-        decisions = Decisions((one["id"], Decision(one[self.decides], one.get("reason", ""))) for one in reply[self.replies_in])
+        in_order = sorted(reply[self.replies_in], key=lambda one: one["id"])  # a vote has them in another
+        decisions = Decisions((one["id"], Decision(one[self.decides], one.get("reason", ""))) for one in in_order)
         decisions.support = reply.get("support")
         return decisions
 
@@ -123,6 +126,12 @@ class ItemPrompt(Prompt):
     def halves(self) -> Sequence[Prompt]:
         middle = len(self.items) // 2
         return (self.with_items(self.items[:middle]), self.with_items(self.items[middle:])) if middle else ()
+
+    def for_vote(self, vote: int) -> ItemPrompt:
+        """Also with its items in another order, the same one every time."""
+        drawn = replace(self, draw=self.draw + vote * DRAWS)
+        items = sorted(self.items, key=lambda item: hashlib.blake2b(f"{vote} {item[0]}".encode(), digest_size=8).digest())
+        return drawn.with_items(tuple(items) if tuple(items) != self.items else self.items[::-1])
 
     def join(self, parts: Sequence[Any], answers: Sequence[Any]) -> dict[int, Decision]:
         """The best decision of each id over the parts. What a part left open matters where the best is not reached.

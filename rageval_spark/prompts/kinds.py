@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rageval_spark.prompts.answers import ListIntents, RateAnswer, RateIntents
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
@@ -39,9 +39,10 @@ KINDS: dict[str, type[Prompt]] = {prompt.kind: prompt for prompt in (
 """Prompt class by kind."""
 
 
-def wording_version() -> str:
-    """A short hash of all wording: runs with another version asked other questions."""
+def wording_version(own: Sequence[Mapping[str, Mapping[str, str]]] = ()) -> str:
+    """A short hash of all wording, with what judges have of their `own`: runs with another version asked other
+    questions."""
     parts = {kind: {name: value for name, value in vars(prompt).items() if isinstance(value, Mapping) and "en" in value}
              for kind, prompt in KINDS.items()}
-    wording = [SYSTEM, REASONS, parts]
+    wording = [SYSTEM, REASONS, parts, *filter(None, own)]
     return hashlib.blake2b(json.dumps(wording, sort_keys=True).encode(), digest_size=6).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
@@ -14,6 +14,10 @@ from rageval_spark.sample import well_formed
 Reasons = Literal["failed", "all", "none"]
 Text = tuple[int, str]
 """An item of the data: its id and its text."""
+
+
+DRAWS = 1_000_000
+"""How many draws a vote has to itself, so that those of one are never those of another."""
 
 
 class Unacceptable(Exception):
@@ -44,7 +48,7 @@ class ReplyModel(BaseModel):
 class Prompt:
     """Data, wording and reply shape of one prompt. A subclass is one kind; equal prompts have equal keys.
 
-    `draw` numbers independent replies to the same prompt; `context_split` marks a part of a divided prompt and is
+    `draw` numbers independent replies to the same prompt, a metric's own below DRAWS; `context_split` marks a part of a divided prompt and is
     no part of the key.
     """
 
@@ -94,6 +98,10 @@ class Prompt:
     def join(self, parts: Sequence[Any], answers: Sequence[Any]) -> Any:
         """One value from the values (or JudgeFaults) of the parts; raises JudgeFault where one is needed."""
         raise NotImplementedError
+
+    def for_vote(self, vote: int) -> Prompt:
+        """This prompt as a further vote asks it, numbered from 1: with a reply of its own."""
+        return replace(self, draw=self.draw + vote * DRAWS)
 
 
 def fault_of(error: ValidationError) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -74,12 +74,14 @@ class Rendered:
 class Rendering:
     """How one judge is asked: what of its settings is part of a reply's key.
 
-    `signature` names model and sampling parameters as configured; `language` is "en", "zh" or "auto".
+    `signature` names model and sampling parameters as configured; `language` is "en", "zh" or "auto"; `wording` is by
+    kind and language what takes the place of the built-in instruction.
     """
 
     signature: str
     language: str = "auto"
     reasons: Reasons = "failed"
+    wording: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def language_of(self, *texts: str | None) -> str:
         """The language to word prompts in, for a sample with these texts: that of the first that is not blank."""
@@ -107,7 +109,8 @@ class Rendering:
 
         @lru_cache(maxsize=1024)
         def frame(prompt: type[Prompt], language: str, places: tuple[tuple[str, str], ...]) -> tuple[str, str]:
-            instruction = filled(prompt.wording[language], dict(places))
+            worded = self.wording.get(prompt.kind, {}).get(language) or prompt.wording[language]
+            instruction = filled(worded, dict(places))
             schema = json.dumps(schema_of(prompt.model, self.reasons), sort_keys=True)
             parts = (self.signature, prompt.kind, SYSTEM[language], instruction, language, schema)
             return instruction, _digest("\0".join(parts))

@@ -24,10 +24,11 @@ class Manifest:
             "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "slices": list(slices),
             "field_groups": [{"key": group.key, "fields": dict(group.fields), "metrics": [
                 {"name": use.name, "metric": type(use.metric).name, "parameters": vars(use.metric),
-                 "threshold": use.threshold, "judge": use.judge.model if use.judge else None} for use in group.uses]}
+                 "threshold": use.threshold, "votes": use.votes,
+                 "judge": use.judge.model if use.judge else None} for use in group.uses]}
                 for group in plan.groups],
             "judges": [endpoint.public() for endpoint in plan.endpoints()],
-            "wording": wording_version(),
+            "wording": wording_version([judge.wording for judge in plan.judges()]),
             "versions": {"rageval_spark": _version("rageval-spark"), "pyspark": _version("pyspark"),
                          "pyarrow": _version("pyarrow"), "python": platform.python_version()},
             "began_at": _now(),
