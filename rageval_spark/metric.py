@@ -74,15 +74,13 @@ class Metric:
     extremes: ClassVar[tuple[str, ...]] = ()
     """Those of `measured` whose least and greatest value `extra` is told too, as "least NAME" and "greatest NAME"."""
 
-    @classmethod
-    def takes(cls) -> tuple[str, ...]:
+    def takes(self) -> tuple[str, ...]:
         """All fields of a sample that it looks at."""
-        return (*cls.reads, *cls.instead.values(), *cls.reads_too)
+        return (*self.reads, *self.instead.values(), *self.reads_too)
 
-    @classmethod
-    def lacking(cls, fields: Container[str]) -> list[str]:
+    def lacking(self, fields: Container[str]) -> list[str]:
         """What it reads that is not among these fields, nor is another in its place."""
-        return [name for name in cls.reads if name not in fields and cls.instead.get(name) not in fields]
+        return [name for name in self.reads if name not in fields and self.instead.get(name) not in fields]
 
     @property
     def suffix(self) -> str:

@@ -82,7 +82,9 @@ def test_what_needs_a_model_is_skipped() -> None:
     result = judged("answer_relevancy", question="How tall?", answer="330 m.", contexts=[TOWER])
     assert (result.status, result.code) == ("skipped", "JUDGE_UNSUPPORTED")
     assert "generate_questions" in str(result.reason)
-    assert set(KINDS) - set(ANSWERS) == {"generate_questions", "infer_goal", "check_goal"}
+    assert set(KINDS) - set(ANSWERS) == {
+        "generate_questions", "infer_goal", "check_goal", "list_entities", "judge_needed", "rate_answer", "list_intents",
+        "rate_intents"}
 
 
 def test_every_other_metric_is_scored() -> None:
@@ -91,7 +93,8 @@ def test_every_other_metric_is_scored() -> None:
     judged_by_it = [name for name, metric in CATALOGUE.items() if metric.asks and set(metric.asks) <= set(ANSWERS)]
     assert {name: judged(name, **sample).value for name in judged_by_it} == {
         "faithfulness": 1.0, "context_relevancy": 0.5, "context_recall": 1.0, "context_precision": 0.5,
-        "context_utilization": 0.5, "noise_sensitivity": 0.0}
+        "context_utilization": 0.5, "noise_sensitivity": 0.0, "context_sentence_relevancy": 0.5, "citation_recall": 0.0,
+        "citation_precision": None, "citation_f1": 0.0}
 
 
 def test_the_same_sample_gets_the_same_score() -> None:

@@ -14,6 +14,7 @@ from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateC
 from rageval_spark.prompts.language import prompt_language, sentences
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.refusal import DetectRefusal
+from rageval_spark.prompts.sentences import FindStatements, JudgeSentences
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
@@ -70,8 +71,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
 
 
 def _list_claims(prompt: ListClaims) -> dict[str, Any]:
-    stated = [one for one in sentences(prompt.text)
-              if len(wording(one).content) >= LEAST_WORDS and not ASKS.search(one) and not REFUSES.search(one)]
+    stated = [one for one in sentences(prompt.text) if _states(one)]
     return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
 
 
@@ -134,6 +134,20 @@ def _said(text: str, absent: Mapping[str, Sequence[str]]) -> str:
     return words["and"].join(words[what].format(", ".join(dict.fromkeys(ones[:8]))) for what, ones in absent.items() if ones)
 
 
+def _judge_sentences(prompt: JudgeSentences) -> dict[str, Any]:
+    contexts = RateContexts1(contexts=prompt.sentences, question=prompt.question)
+    return {"verdicts": [{"id": one["id"], "reason": one["reason"], "verdict": int(one["rating"] > 0)}
+                         for one in _rate_contexts(contexts)["ratings"]]}
+
+
+def _find_statements(prompt: FindStatements) -> dict[str, Any]:
+    return {"verdicts": [{"id": id, "reason": "", "verdict": int(_states(text))} for id, text in prompt.sentences]}
+
+
+def _states(sentence: str) -> bool:
+    return len(wording(sentence).content) >= LEAST_WORDS and not ASKS.search(sentence) and not REFUSES.search(sentence)
+
+
 ANSWERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     ListClaims.kind: _list_claims,
     DetectRefusal.kind: _detect_refusal,
@@ -141,5 +155,7 @@ ANSWERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     RateContexts1.kind: _rate_contexts,
     RateContexts2.kind: _rate_contexts,
     JudgeUsefulness.kind: _judge_usefulness,
+    JudgeSentences.kind: _judge_sentences,
+    FindStatements.kind: _find_statements,
 }
 """What can be decided without a model, by kind of prompt."""

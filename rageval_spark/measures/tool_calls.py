@@ -47,6 +47,7 @@ class ToolCallMetric(Metric):
     """A metric of the calls made beside those expected. A subclass gives `name`, and the `value` of what matched."""
 
     reads: ClassVar[tuple[str, ...]] = ("tool_calls", "reference_tool_calls")
+    instead: ClassVar[Mapping[str, str]] = {"tool_calls": "messages"}
     layer: ClassVar[Layer] = "agent"
     several: ClassVar[tuple[str, ...]] = ("match", "order")
     measured: ClassVar[tuple[str, ...]] = ("true_positives", "calls_made", "calls_expected", "extra_calls", "samples")

@@ -29,6 +29,7 @@ class AnswerConciseness(Metric):
 
     name: ClassVar[str] = "answer_conciseness"
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response")
+    reads_too: ClassVar[tuple[str, ...]] = ("reference",)
     asks: ClassVar[tuple[str, ...]] = ("list_claims", "judge_needed", "detect_refusal")
     layer: ClassVar[Layer] = "generation"
 

@@ -28,7 +28,9 @@ class GoalAchievement(Metric):
     """
 
     name: ClassVar[str] = "goal_achievement"
-    reads: ClassVar[tuple[str, ...]] = ("messages", "reference_goal")
+    reads: ClassVar[tuple[str, ...]] = ("messages",)
+    reads_too: ClassVar[tuple[str, ...]] = ("reference_goal", "user_input", "history")
+    instead: ClassVar[Mapping[str, str]] = {"messages": "response"}
     asks: ClassVar[tuple[str, ...]] = GOAL_KINDS
     layer: ClassVar[Layer] = "agent"
     aliases: ClassVar[tuple[str, ...]] = ("agent_goal_accuracy",)

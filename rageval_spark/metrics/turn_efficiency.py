@@ -37,6 +37,8 @@ class TurnEfficiency(Metric):
 
     name: ClassVar[str] = "turn_efficiency"
     reads: ClassVar[tuple[str, ...]] = ("messages", "reference_turns")
+    reads_too: ClassVar[tuple[str, ...]] = ("reference_goal", "user_input", "history")
+    instead: ClassVar[Mapping[str, str]] = {"messages": "response"}
     layer: ClassVar[Layer] = "agent"
     measured: ClassVar[tuple[str, ...]] = ("conversations", "turns", "single_turn", "calls", "distinct_calls")
     extremes: ClassVar[tuple[str, ...]] = ("turns",)
