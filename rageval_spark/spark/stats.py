@@ -63,13 +63,14 @@ def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
     sums = {name.removeprefix(MEASURE): value for name, value in row.asDict().items()
             if name.startswith(MEASURE) and value is not None}
     scored = count * average if count else 0.0
+    worst, best = (0, failed) if use.metric.direction == "higher" else (failed, 0)
     return {
         "run_id": run_id, **{name: row[name] for name in GROUPING}, "total": row["total"], "count": count,
         "n_skipped": row["n_skipped"], "n_failed": failed, "coverage": count / judged if judged else None,
         "average": average, "min": row["min"], "max": row["max"], "std_dev": row["std_dev"],
         **dict(zip(QUANTILES, row["quantiles"] or (None, None, None), strict=True)),
-        "ci_low": low, "ci_high": high, "average_low": scored / judged if judged else None,
-        "average_high": (scored + failed) / judged if judged else None,
+        "ci_low": low, "ci_high": high, "average_low": (scored + worst) / judged if judged else None,
+        "average_high": (scored + best) / judged if judged else None,
         "pass_rate": row["passed"] / count if count else None,
         "extra": {name: float(value) for name, value in use.metric.extra(sums).items()}, "layer": use.metric.layer,
     }

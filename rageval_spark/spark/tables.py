@@ -17,7 +17,7 @@ p50 double, p90 double, ci_low double, ci_high double, average_low double, avera
 extra map<string,double>, layer string
 """
 """One row per slice × field group × metric; `slice` is null for all rows together. `std_dev` is the population's;
-`average_low` and `average_high` bound the average that there would be had nothing failed."""
+`average_low` and `average_high` bound the average that there would be had nothing failed: all that failed at worst, at best."""
 
 SAMPLES = "sample_id string, bucket int, sample string, slices string, fault string"
 """What the scoring pass reads: one row per row of the dataset, its mapped columns as JSON in `sample`."""

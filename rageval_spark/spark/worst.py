@@ -28,13 +28,14 @@ def over_budget(scores: DataFrame) -> list[tuple[str, int]]:
 def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str, list[Mapping[str, Any]]]:
     """The `count` samples that miss a threshold worst, each with its scores below their threshold (as SHOWN).
 
-    Those that miss the first of `metrics` come before those that miss only later ones, the lowest scores first.
+    Those that miss the first of `metrics` come before those that miss only later ones, those that miss it by most first.
     Starts one job.
     """
     places = (F.when(F.col("metric") == metric, place) for place, metric in enumerate(metrics))
     place = F.coalesce(*places).alias("place")
-    missed = scores.where(~F.col("passed")).select("sample_id", place, *SHOWN)
-    ranked = missed.groupBy("sample_id").agg(F.min(F.struct("place", "score")).alias("rank"), F.avg("score").alias("average"))
+    by = (-F.abs(F.col("score") - F.col("threshold"))).alias("by")
+    missed = scores.where(~F.col("passed")).select("sample_id", place, by, *SHOWN)
+    ranked = missed.groupBy("sample_id").agg(F.min(F.struct("place", "by")).alias("rank"), F.avg("by").alias("average"))
     chosen = ranked.orderBy("rank", "average", "sample_id").limit(count)
     rows = chosen.join(missed, "sample_id").collect()
     found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
