@@ -25,14 +25,17 @@ from rageval_spark.engine.store import RepliesStore
 from rageval_spark.engine.window import Window
 from rageval_spark.engine.work import Row, sample_of
 from rageval_spark.judges import embedded
+from rageval_spark.judges.refusals import declines
 from rageval_spark.judges.settings import BATCH_DISCOUNT, EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, play, played
 from rageval_spark.prompts.claims import ListClaims
 from rageval_spark.prompts.embedding import Embed
+from rageval_spark.prompts.items import ItemPrompt
 from rageval_spark.prompts.language import sentences
 from rageval_spark.prompts.length import tokens
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.questions import GenerateQuestions
+from rageval_spark.prompts.rendering import schema_of
 from rageval_spark.sample import Sample
 from rageval_spark.score import Usage
 from rageval_spark.spark import session
@@ -212,10 +215,23 @@ def answered(prompt: Prompt) -> dict[str, Any]:
         questions = [{"id": id, "question": f"{prompt.text[:60]}?"} for id in range(1, prompt.n + 1)]
         return {"noncommittal": 0, "questions": questions}
     if isinstance(prompt, ListClaims):  # a model finds a claim in an answer of one word too
-        stated = [one for one in sentences(prompt.text) if not embedded.REFUSES.search(one)]
+        stated = [one for one in sentences(prompt.text) if not declines(one)]
         return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
-    said = embedded.answer(prompt) if prompt.kind in embedded.ANSWERS else {}
-    return {name: value for name, value in said.items() if name != "support"}
+    if isinstance(prompt, ItemPrompt) and prompt.kind not in embedded.ANSWERS:
+        return {prompt.replies_in: [{**_usual(schema_of(prompt.element, "failed")), "id": id} for id, _ in prompt.items]}
+    if prompt.kind not in embedded.ANSWERS:
+        usual: dict[str, Any] = _usual(schema_of(prompt.model, "failed"))
+        return usual
+    return {name: value for name, value in embedded.answer(prompt).items() if name != "support"}
+
+
+def _usual(schema: Mapping[str, Any]) -> Any:
+    """A value of this schema: the best decision, no reason, one item."""
+    if "properties" in schema:
+        return {name: _usual(part) for name, part in schema["properties"].items()}
+    if schema["type"] == "array":
+        return [_usual(schema["items"])]
+    return {"string": "", "number": 0.0}.get(schema["type"], max(schema.get("enum", (1,))))
 
 
 def lines(found: Forecast) -> Iterator[str]:
