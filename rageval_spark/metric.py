@@ -63,6 +63,8 @@ class Metric:
     """The parameters for which a config may give a list: the metric is then taken once with each."""
     measured: ClassVar[tuple[str, ...]] = ()
     """The names that its scores' `measures` may have."""
+    may_read: ClassVar[tuple[str, ...]] = ()
+    """The sample fields that it takes where the data has them, and does without where it has not."""
 
     @property
     def suffix(self) -> str:

@@ -132,6 +132,13 @@ def _rating(value: Any) -> int:
     return rating
 
 
+def _level(value: Any) -> int:
+    level = _whole(value)
+    if not 1 <= level <= 5:
+        raise PydanticCustomError("out_of_range", "must be 1, 2, 3, 4 or 5")
+    return level
+
+
 ReplyText = Annotated[str, AfterValidator(well_formed)]
 Reason = Annotated[str, BeforeValidator(lambda value: well_formed(value) if isinstance(value, str) else "")]
 """Never a fault, whatever the judge puts there."""
@@ -139,3 +146,4 @@ Id = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})
 Binary = Annotated[int, BeforeValidator(_binary), WithJsonSchema({"type": "integer", "enum": [0, 1]})]
 """A verdict: 0, 1, true, false, or "0", "1", "yes", "no", "true", "false". Anything else is a fault, never truthy."""
 Rating = Annotated[int, BeforeValidator(_rating), WithJsonSchema({"type": "integer", "enum": [0, 1, 2]})]
+Level = Annotated[int, BeforeValidator(_level), WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]})]

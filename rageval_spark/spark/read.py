@@ -79,7 +79,7 @@ def resolved(groups: Sequence[FieldGroup], frame: DataFrame, source: object = "t
 
 def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str) -> FieldGroup:
     found = fields_found(list(columns))
-    read_by_metrics = {name for use in group.uses for name in use.metric.reads}
+    read_by_metrics = {name for use in group.uses for name in (*use.metric.reads, *use.metric.may_read)}
     if isinstance(columns.get(found.get("history", "")), T.ArrayType):  # a text of that name is something else
         read_by_metrics.add("history")
     if group.fields:
