@@ -5,7 +5,9 @@ It decides by words alone, so that the author of a test can work out every score
 2. A claim is a sentence that does not refuse; its verdict is 1 when every word of it stands in the contexts (or text).
 3. A context is useful when it holds every word of some sentence of the reference (or response).
 4. A context rates 2 when it holds all words of the question but FILLERS, 1 when it holds some of them, else 0.
-5. Embeddings of one text have cosine 1, of two different texts 0.8 (within 0.07 at 256 dimensions).
+5. A question is answerable when a context rates 2. A response is right when it holds all words of a reference, partly right
+   when it holds some. Its level on any rubric is the number of its sentences, 1 to 5; any aspect holds unless it refuses.
+6. Embeddings of one text have cosine 1, of two different texts 0.8 (within 0.07 at 256 dimensions).
 """
 
 from __future__ import annotations
@@ -85,6 +87,25 @@ def judge_usefulness(data: Data) -> Data:
     return {"verdicts": _verdicts(data.get("contexts", []), lambda c: any(sentence <= c for sentence in wanted))}
 
 
+def judge_answerable(data: Data) -> Data:
+    return {"reason": "by its words", "answerable": int(any(one["rating"] == 2 for one in rate_contexts(data)["ratings"]))}
+
+
+def judge_accuracy(data: Data) -> Data:
+    given, said = data.get("reference", ""), words(data.get("response", ""))
+    wanted = [words(text) for text in ([given] if isinstance(given, str) else [item["text"] for item in given])]
+    rating = max((2 if one <= said else 1 if one & said else 0 for one in wanted), default=0)
+    return {"reason": "by its words", "rating": rating}
+
+
+def score_rubric(data: Data) -> Data:
+    return {"reason": "by its words", "rating": min(5, max(1, len(sentences(data.get("response", "")))))}
+
+
+def check_aspect(data: Data) -> Data:
+    return {"reason": "by its words", "verdict": int(not refuses(data.get("response", "")))}
+
+
 KINDS: dict[str, Callable[[Data], Data]] = {
     "list_claims": list_claims,
     "verify_claims": verify_claims,
@@ -93,6 +114,10 @@ KINDS: dict[str, Callable[[Data], Data]] = {
     "rate_contexts_1": rate_contexts,
     "rate_contexts_2": rate_contexts,
     "judge_usefulness": judge_usefulness,
+    "judge_answerable": judge_answerable,
+    "judge_accuracy": judge_accuracy,
+    "score_rubric": score_rubric,
+    "check_aspect": check_aspect,
 }
 _KNOWN_KIND = re.compile(rf"\b({'|'.join(KINDS)})\b")
 _FENCE = re.compile(r"<data-([\w-]+)>\n(.*)\n</data-\1>")  # data is one line, so what it quotes cannot end the fence

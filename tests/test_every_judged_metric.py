@@ -16,6 +16,7 @@ from rageval_spark.metrics import CATALOGUE
 from rageval_spark.score import FAILED, Score
 from tests import oracle
 from tests.judge_server import Answer, JudgeServer, Request
+from tests.playing import built
 
 SAMPLE = {
     "question": "Which river runs through Paris?",
@@ -29,6 +30,10 @@ HONEST = {
     "context_recall": 0.5,
     "context_precision": 0.5,  # the second of three
     "context_relevancy": 2 / 3,
+    "refusal_accuracy": 0.0,  # it answers, though no context holds all words of the question: "river" is in none
+    "answer_accuracy": 0.5,  # some words of the reference, not all
+    "rubric": 0.25,  # two sentences
+    "aspect": 1.0,
 }
 
 
@@ -73,7 +78,7 @@ def assert_sound(result: Score) -> None:
 
 
 def each(name: str) -> Metric:
-    return JUDGED[name]()
+    return built(name)
 
 
 @pytest.mark.parametrize("name", JUDGED)
@@ -111,7 +116,7 @@ def decided(value: Callable[[Any], Any]) -> Callable[[Request], Any]:
 
     def whole(reply: Any) -> Any:
         for item in items_of(reply) or [reply]:
-            for name in ("verdict", "rating", "refused", "noncommittal"):
+            for name in ("verdict", "rating", "refused", "noncommittal", "answerable"):
                 if name in item:
                     item[name] = value(item[name])
         return reply
@@ -200,7 +205,7 @@ def test_a_reply_of_no_use_is_a_score_in_range_or_a_code(name: str, how: str, ju
         assert result.code == "JUDGE_TRUNCATED"
     if how == "filtered":
         assert result.code == "JUDGE_CONTENT_FILTER"
-    if how == "out of range" and name == "context_relevancy":
+    if how == "out of range" and name in ("context_relevancy", "answer_accuracy", "rubric"):
         assert result.code == "JUDGE_OUT_OF_RANGE"
 
 

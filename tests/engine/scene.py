@@ -26,6 +26,7 @@ from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 from tests.judge_server import JudgeServer
+from tests.playing import built
 
 FIELDS = {"user_input": "question", "response": "answer", "retrieved_contexts": "contexts", "reference": "truth"}
 PATIENCE_S = 180.0
@@ -43,7 +44,7 @@ def embeddings_at(url: str, **settings: Any) -> HttpEmbeddings:
 def plan_of(judge: HttpJudge, embeddings: HttpEmbeddings | None = None, metrics: Sequence[Metric] | None = None) -> Plan:
     """One field group with these metrics; without embeddings, all of the catalogue that need none."""
     if metrics is None:
-        metrics = [made() for made in CATALOGUE.values() if embeddings or "embed" not in made.asks]
+        metrics = [built(name) for name, made in CATALOGUE.items() if embeddings or "embed" not in made.asks]
     uses = tuple(MetricUse(metric, metric.name, judge=judge, embeddings=embeddings) for metric in metrics)
     return Plan((FieldGroup(FIELDS, uses),))
 

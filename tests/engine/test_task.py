@@ -73,11 +73,11 @@ def test_equal_samples_are_judged_once_and_found_in_each_of_their_buckets(tmp_pa
     with JudgeServer(latency_ms=20) as judge:
         work = work_of(plan_of(judge_at(judge.url), embeddings_at(judge.url)), tmp_path)
         scores = values(run(work, rows))
-        assert len(judge.chats()) == 8
+        assert len(judge.chats()) == 13
         assert sum(len(request.texts) for request in judge.embeddings()) == 4
         for bucket in range(3):  # each may be another task's in the next run
             assert len(values(run(work, [one for one in rows if one.bucket == bucket]))) == 10 * len(CATALOGUE)
-        assert len(judge.chats()) == 8
+        assert len(judge.chats()) == 13
     assert len({value for (_, metric), value in scores.items() if metric == "faithfulness"}) == 1
 
 
