@@ -25,6 +25,7 @@ from rageval_spark.engine.store import RepliesStore
 from rageval_spark.engine.window import Window
 from rageval_spark.engine.work import Row, sample_of
 from rageval_spark.judges import embedded
+from rageval_spark.judges.refusals import declines
 from rageval_spark.judges.settings import BATCH_DISCOUNT, EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, played
 from rageval_spark.prompts.claims import ListClaims
@@ -213,25 +214,23 @@ def answered(prompt: Prompt) -> dict[str, Any]:
         questions = [{"id": id, "question": f"{id}.{prompt.draw} {prompt.text[:60]}?"} for id in range(1, prompt.n + 1)]
         return {"noncommittal": 0, "questions": questions}
     if isinstance(prompt, ListClaims):  # a model finds a claim in an answer of one word too
-        stated = [one for one in sentences(prompt.text) if not embedded.REFUSES.search(one)]
+        stated = [one for one in sentences(prompt.text) if not declines(one)]
         return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
-    if prompt.kind in embedded.ANSWERS:
-        return {name: value for name, value in embedded.answer(prompt).items() if name != "support"}
-    if isinstance(prompt, ItemPrompt):
-        return {prompt.replies_in: [{"id": id, "reason": "", prompt.decides: prompt.best} for id, _ in prompt.items]}
-    said: dict[str, Any] = _instance(schema_of(prompt.model, "none"))
-    return said
+    if isinstance(prompt, ItemPrompt) and prompt.kind not in embedded.ANSWERS:
+        return {prompt.replies_in: [{**_usual(schema_of(prompt.element, "failed")), "id": id} for id, _ in prompt.items]}
+    if prompt.kind not in embedded.ANSWERS:
+        usual: dict[str, Any] = _usual(schema_of(prompt.model, "failed"))
+        return usual
+    return {name: value for name, value in embedded.answer(prompt).items() if name != "support"}
 
 
-def _instance(schema: Mapping[str, Any]) -> Any:
-    """A value of a reply's schema, with lists of one."""
-    if "enum" in schema:
-        return schema["enum"][-1]
-    if schema["type"] == "object":
-        return {name: _instance(part) for name, part in schema["properties"].items()}
+def _usual(schema: Mapping[str, Any]) -> Any:
+    """A value of this schema: the best decision, no reason, one item."""
+    if "properties" in schema:
+        return {name: "" if name == "reason" else _usual(part) for name, part in schema["properties"].items()}
     if schema["type"] == "array":
-        return [_instance(schema["items"])]
-    return {"integer": 1, "number": 1.0, "boolean": True}.get(schema["type"], "what the judge may write")
+        return [_usual(schema["items"])]
+    return {"string": "what a judge may write", "number": 0.0}.get(schema["type"], max(schema.get("enum", (1,))))
 
 
 def lines(found: Forecast) -> Iterator[str]:

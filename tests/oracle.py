@@ -7,7 +7,9 @@ It decides by words alone, so that the author of a test can work out every score
 4. A context rates 2 when it holds all words of the question but FILLERS, 1 when it holds some of them, else 0.
 5. The goal of a conversation is what its first message says; its steps are the sentences of the goal, and one is done
    when all its words but FILLERS stand in messages of others than the user.
-6. Embeddings of one text have cosine 1, of two different texts 0.8 (within 0.07 at 256 dimensions).
+6. A question is answerable when a context rates 2. A response is right when it holds all words of a reference, partly right
+   when it holds some. Its level on any rubric is the number of its sentences, 1 to 5; any aspect holds unless it refuses.
+7. Embeddings of one text have cosine 1, of two different texts 0.8 (within 0.07 at 256 dimensions).
 """
 
 from __future__ import annotations
@@ -141,6 +143,25 @@ def check_goal(data: Data) -> Data:
     return {"steps": steps, "reason": "by its words", "achieved": int(all(step["done"] for step in steps)), "notes": ""}
 
 
+def judge_answerable(data: Data) -> Data:
+    return {"reason": "by its words", "answerable": int(any(one["rating"] == 2 for one in rate_contexts(data)["ratings"]))}
+
+
+def judge_accuracy(data: Data) -> Data:
+    given, said = data.get("reference", ""), words(data.get("response", ""))
+    wanted = [words(text) for text in ([given] if isinstance(given, str) else [item["text"] for item in given])]
+    rating = max((2 if one <= said else 1 if one & said else 0 for one in wanted), default=0)
+    return {"reason": "by its words", "rating": rating}
+
+
+def score_rubric(data: Data) -> Data:
+    return {"reason": "by its words", "rating": min(5, max(1, len(sentences(data.get("response", "")))))}
+
+
+def check_aspect(data: Data) -> Data:
+    return {"reason": "by its words", "verdict": int(not refuses(data.get("response", "")))}
+
+
 KINDS: dict[str, Callable[[Data], Data]] = {
     "list_claims": list_claims,
     "verify_claims": verify_claims,
@@ -158,6 +179,10 @@ KINDS: dict[str, Callable[[Data], Data]] = {
     "rate_intents": rate_intents,
     "infer_goal": infer_goal,
     "check_goal": check_goal,
+    "judge_answerable": judge_answerable,
+    "judge_accuracy": judge_accuracy,
+    "score_rubric": score_rubric,
+    "check_aspect": check_aspect,
 }
 _KNOWN_KIND = re.compile(rf"\b({'|'.join(KINDS)})\b")
 _FENCE = re.compile(r"<data-([\w-]+)>\n(.*)\n</data-\1>")  # data is one line, so what it quotes cannot end the fence

@@ -9,12 +9,20 @@ import numpy as np
 
 from rageval_spark.errors import JudgeFault
 from rageval_spark.metric import Metric, Reply, play
+from rageval_spark.metrics import CATALOGUE
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.items import ItemPrompt
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Usage
 
+PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "refusal_accuracy": {"derive": True},
+    "rubric": {"question": "Is the response complete?",
+               "levels": {1: "not at all", 2: "hardly", 3: "in part", 4: "nearly", 5: "fully"}},
+    "aspect": {"question": "Does the response answer?"},
+}  # fmt: skip
+"""Parameters for metrics that cannot be built without, or that ask more kinds of prompt with them."""
 Given = Any
 """What a kind of prompt is answered: a JudgeFault, claims as texts, decisions by id from 1 (None: left out), the JSON
 of a reply, a vector; or a function of the prompt, or an iterator of such answers."""
@@ -34,6 +42,11 @@ def played(
     except StopIteration as end:
         score: Score = end.value
         return score, asked
+
+
+def built(name: str) -> Metric:
+    """A metric of the catalogue, with parameters where it needs some."""
+    return CATALOGUE[name](**PARAMETERS.get(name, {}))
 
 
 def kinds(prompts: Iterable[Any]) -> list[str]:

@@ -16,6 +16,7 @@ from rageval_spark.metrics import CATALOGUE
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.kinds import KINDS
 from rageval_spark.prompts.refusal import DetectRefusal
+from tests.playing import built
 
 TOWER = "The tower in Lund was finished in 1894 and is 330 m tall."
 QUICKSTART = Path(rageval_spark.__file__).parent / "quickstart" / "samples.jsonl"
@@ -52,6 +53,18 @@ def test_claims_are_the_sentences_that_state_something() -> None:
     ("I cannot answer that. Please contact support.", 1), ("抱歉，资料中没有提到价格。", 1), ("无法确定。", 1),
     ("The price is 30 euros.", 0), ("The tower does not open on Mondays.", 0), ("价格是30元。", 0),
     ("I could not find the price of the pass. A single ticket costs 3 euros.", 0),
+    # the first person and any verb of telling; a typeset apostrophe; no verb at all; passive; "sorry" alone says nothing
+    ("Sorry, but I can not confirm that.", 1), ("I don’t have that.", 1), ("Not mentioned in the context.", 1),
+    ("The answer cannot be determined from the passages.", 1), ("It is unclear from the text who won.", 1),
+    ("I'm not sure.", 1), ("I must decline to comment.", 1), ("N/A", 1), ("The documents are silent on this.", 1),
+    ("The handbook mentions the pass, but it does not say what it costs.", 1),
+    ("文档信息不足，因此我无法基于提供的文档回答该问题。", 1), ("我不太清楚。", 1),
+    ("资料里并未明确说明。", 1), ("我无法为您提供医疗建议。", 1),
+    # an attempt after the caveat
+    ("I am not certain, but the handbook mentions two years for batteries.", 0), ("我不确定，但手册提到电池保修两年。", 0),
+    # a "no" as the answer: what a thing lacks, not what a source leaves open
+    ("The plan does not include a trial.", 0), ("Breakfast is not provided.", 0), ("We do not have a store in Lund.", 0),
+    ("套餐不包含早餐。", 0), ("周末无法提供送货。", 0), ("文档未提供价格。", 1), ("The handbook does not cover prices.", 1),
 ])  # fmt: skip
 def test_a_refusal_says_nothing_else(text: str, refused: int) -> None:
     assert answer(DetectRefusal("What does it cost?", text))["refused"] == refused
@@ -84,17 +97,20 @@ def test_what_needs_a_model_is_skipped() -> None:
     assert "generate_questions" in str(result.reason)
     assert set(KINDS) - set(ANSWERS) == {
         "generate_questions", "infer_goal", "check_goal", "list_entities", "judge_needed", "rate_answer", "list_intents",
-        "rate_intents"}
+        "rate_intents", "judge_answerable", "judge_accuracy", "score_rubric", "check_aspect"}
+    for name in ("answer_accuracy", "rubric", "aspect", "refusal_accuracy"):
+        asked = score(built(name), {"question": "How tall?", "answer": "330 m."}, EmbeddedJudge())
+        assert (asked.status, asked.code) == ("skipped", "JUDGE_UNSUPPORTED"), name
 
 
 def test_every_other_metric_is_scored() -> None:
     sample = {"question": "How tall is the tower in Lund?", "answer": TOWER, "reference": TOWER,
               "contexts": ["Bees make honey.", TOWER]}
-    judged_by_it = [name for name, metric in CATALOGUE.items() if metric.asks and set(metric.asks) <= set(ANSWERS)]
-    assert {name: judged(name, **sample).value for name in judged_by_it} == {
-        "faithfulness": 1.0, "context_relevancy": 0.5, "context_recall": 1.0, "context_precision": 0.5,
+    expected = {
+        "faithfulness": 1.0, "context_relevancy": 0.5, "context_recall": 1.0, "context_precision": 0.5, "refusal_accuracy": 1.0,
         "context_utilization": 0.5, "noise_sensitivity": 0.0, "context_sentence_relevancy": 0.5, "citation_recall": 0.0,
         "citation_precision": None, "citation_f1": 0.0}
+    assert {name: judged(name, should_refuse=False, **sample).value for name in expected} == expected
 
 
 def test_the_same_sample_gets_the_same_score() -> None:

@@ -16,6 +16,7 @@ from rageval_spark.metrics import CATALOGUE
 from rageval_spark.score import FAILED, Score
 from tests import oracle
 from tests.judge_server import Answer, JudgeServer, Request
+from tests.playing import built
 
 SAMPLE = {
     "question": "Which river runs through Paris?",
@@ -41,6 +42,10 @@ HONEST = {
     "citation_precision": 1 / 3,
     "citation_f1": 0.4,
     "goal_achievement": 1.0,
+    "refusal_accuracy": 0.0,  # it answers, though no context holds all words of the question: "river" is in none
+    "answer_accuracy": 0.5,  # some words of the reference, not all
+    "rubric": 0.25,  # two sentences
+    "aspect": 1.0,
 }
 
 
@@ -86,7 +91,7 @@ def assert_sound(result: Score) -> None:
 
 
 def each(name: str) -> Metric:
-    return JUDGED[name]()
+    return built(name)
 
 
 @pytest.mark.parametrize("name", JUDGED)
@@ -124,7 +129,7 @@ def decided(value: Callable[[Any], Any]) -> Callable[[Request], Any]:
 
     def whole(reply: Any) -> Any:
         for item in (*items_of(reply), reply):
-            for name in ("verdict", "rating", "refused", "noncommittal", "done", "achieved"):
+            for name in ("verdict", "rating", "refused", "noncommittal", "done", "achieved", "answerable"):
                 if name in item:
                     item[name] = value(item[name])
         return reply
@@ -213,7 +218,7 @@ def test_a_reply_of_no_use_is_a_score_in_range_or_a_code(name: str, how: str, ju
         assert result.code == "JUDGE_TRUNCATED"
     if how == "filtered":
         assert result.code == "JUDGE_CONTENT_FILTER"
-    if how == "out of range" and name == "context_relevancy":
+    if how == "out of range" and name in ("context_relevancy", "answer_accuracy", "rubric"):
         assert result.code == "JUDGE_OUT_OF_RANGE"
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from rageval_spark.judges.settings import HttpJudge
+from rageval_spark.prompts.accuracy import JudgeAccuracy
 from rageval_spark.prompts.answers import ListIntents, RateAnswer, RateIntents
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
+from rageval_spark.prompts.criteria import CheckAspect, ScoreRubric, Shown
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.entities import ListEntities
 from rageval_spark.prompts.goals import CheckGoal, InferGoal
@@ -22,8 +24,8 @@ from rageval_spark.prompts.language import prompt_language
 from rageval_spark.prompts.needed import JudgeNeeded
 from rageval_spark.prompts.prompt import Prompt, Reasons
 from rageval_spark.prompts.questions import GenerateQuestions
-from rageval_spark.prompts.refusal import DetectRefusal
-from rageval_spark.prompts.rendering import PLACE, REASONS, SYSTEM, Rendered, Rendering, schema_of
+from rageval_spark.prompts.refusal import DetectRefusal, JudgeAnswerable
+from rageval_spark.prompts.rendering import FAILS, PLACE, REASONS, SYSTEM, Rendered, Rendering, filled, schema_of
 from rageval_spark.prompts.sentences import FindStatements, JudgeSentences
 from tests.oracle import common_prefix
 
@@ -53,6 +55,12 @@ PROMPTS: list[Prompt] = [
     InferGoal(MESSAGES),
     CheckGoal(MESSAGES, "G."),
     CheckGoal(MESSAGES, "G.", "E."),
+    JudgeAnswerable("Q?", CONTEXTS, HISTORY),
+    JudgeAccuracy("Q?", "A.", ("R.",)),
+    JudgeAccuracy("Q?", "A.", ("R.", "S."), HISTORY),
+    ScoreRubric("Is it short?", ("no", "hardly", "in part", "nearly", "yes"), Shown(CONTEXTS, HISTORY, "Q?", "A.", "R.")),
+    CheckAspect("Is it short?", Shown(question="Q?", response="A.")),
+    CheckAspect("Is it rude?", Shown(response="A."), yes_is_good=False),
 ]
 JUDGE = HttpJudge(model="judge", base_url="http://127.0.0.1:1/v1")
 REASONS_MODES: tuple[Reasons, ...] = ("failed", "all", "none")
@@ -104,6 +112,28 @@ def test_data_arrives_as_it_is(text: str) -> None:
             assert whole.instruction == rendered(replace_texts(prompt), language).instruction
 
 
+def test_what_a_user_asks_for_is_taken_word_by_word() -> None:
+    odd = 'Is {x} or {levels} {reasons} "said" at %s?'
+    for prompt in (ScoreRubric(odd, ("{criterion}", "b", "c", "d", "e"), Shown(response="{criterion}")),
+                   CheckAspect(odd, Shown(response="{criterion}"))):
+        for language in ("en", "zh"):
+            whole = rendered(prompt, language)
+            assert odd in whole.instruction
+            assert odd not in whole.data
+            assert json.loads(whole.data) == {"response": "{criterion}"}
+            assert whole.key != rendered(replace(prompt, criterion="Else?"), language).key
+
+
+def test_a_reason_is_asked_for_where_a_decision_fails() -> None:
+    aspect = CheckAspect("Is it rude?", Shown(response="A."))
+    assert "Where you give 0, say" in rendered(aspect).instruction
+    assert "Where you give 1, say" in rendered(replace(aspect, yes_is_good=False)).instruction
+    assert "给 1 的，" in rendered(replace(aspect, yes_is_good=False), "zh").instruction
+    assert "Where you give 0 or 1, say" in rendered(JudgeAccuracy("Q?", "A.", ("R.",))).instruction
+    usual = 'Where you give 0, say in "reason" in one short sentence what is missing or different; else leave'
+    assert usual in rendered(RATE).instruction
+
+
 def replace_texts(prompt: Prompt) -> Prompt:
     """The same prompt over other data."""
     changes: dict[str, Any] = {"claims": ((1, "c"),), "contexts": ((1, "c"),), "question": "q", "text": "t", "reference": "r"}
@@ -142,7 +172,7 @@ def test_data_cannot_close_its_fence() -> None:
 
 def test_all_prompts_over_the_same_contexts_begin_alike() -> None:
     prompts = [prompt for prompt in PROMPTS if "contexts" in prompt.data() and len(prompt.data()) > 1]
-    assert len(prompts) == 6
+    assert len(prompts) == 8
     texts = [rendered(prompt).system + rendered(prompt).user() for prompt in prompts]
     shared = texts[0][: min(common_prefix(texts[0], text) for text in texts)]
     assert shared.endswith(json.dumps(CONTEXTS[1][1], ensure_ascii=False) + '}], "')
@@ -170,7 +200,8 @@ def test_an_instruction_leaves_no_place_open(prompt: Prompt, language: str, reas
     instruction = rendered(prompt, language, reasons).instruction
     assert not PLACE.search(instruction)
     if "{reasons}" in prompt.wording[language]:
-        assert REASONS[language][reasons] in instruction
+        places = {**FAILS[language], **prompt.fill_in(language)}
+        assert filled(REASONS[language][reasons], places) in instruction
 
 
 def nodes(schema: Any) -> Iterator[Mapping[str, Any]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rageval_spark.judges.lexical import LEAST_WORDS, Found, Premise, found, premise, support, wording
+from rageval_spark.judges.refusals import ASKS, declines, refused
 from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.metric import Metric, Reply, play, played
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
@@ -22,24 +22,6 @@ SUPPORTED = 0.6
 """The share of a claim's content words that must be found for it to count as supported."""
 RATED_2_1: Mapping[str, tuple[float, float]] = {"en": (0.5, 0.3), "zh": (0.4, 0.2)}
 """The shares of a question's content words in a context from which it is rated 2 and 1; pairs of characters recur less."""
-REFUSES = re.compile(
-    r"\b(?:(?:i|we)(?:'m| am| are|'re)? (?:(?:really |very )?sorry|unable|not able|afraid)"
-    r"|(?:i|we) (?:do not|don't|did not|didn't|cannot|can't|can not|could not|couldn't) (?:\w+ )?"
-    r"(?:know|have|find|answer|tell|say|see|determine|provide|locate|help)"
-    r"|(?:do|does|did) not (?:contain|mention|say|state|provide|specify|include|cover|give|have|address|offer|discuss)"
-    r"|(?:doesn't|don't|didn't) (?:contain|mention|say|state|provide|specify|include|cover|give|address|offer|discuss)"
-    r"|(?:is|are|was|were) (?:not|no) (?:\w+ )?"
-    r"(?:mentioned|stated|given|specified|provided|available|enough|sufficient|information)"
-    r"|(?:no|insufficient|not enough) (?:\w+ )?(?:information|context|details|answer)"
-    r"|unable to (?:answer|find|determine|provide)|cannot be (?:answered|determined))\b"
-    r"|(?:无法|不能|没法)(?:回答|确定|判断|提供|得知|找到|给出)|不知道|不清楚|(?:没有|未)(?:找到|提及|提到|提供|说明|包含|涉及|给出)"
-    r"|没有(?:相关|足够|任何)?的?(?:信息|资料|内容|答案)|抱歉|对不起",
-    re.I,
-)
-"""What a text says that declines to answer."""
-ASKS = re.compile(r"[?？][\"'”’)\]」』]*$")
-OFFERS = re.compile(r"\b(?:please|let me know|feel free|happy to help|contact|you (?:can|could|may|might) "
-                    r"(?:ask|check|consult))\b|请|欢迎", re.I)
 REASONS: Mapping[str, Mapping[str, str]] = {
     "en": {"numbers": "numbers not found: {}", "names": "names not found: {}", "words": "words not found: {}", "and": "; "},
     "zh": {"numbers": "未找到数字：{}", "names": "未找到名称：{}", "words": "未找到词语：{}", "and": "；"},
@@ -76,11 +58,7 @@ def _list_claims(prompt: ListClaims) -> dict[str, Any]:
 
 
 def _detect_refusal(prompt: DetectRefusal) -> dict[str, Any]:
-    """Refused where one sentence declines and the others only ask, offer help or say next to nothing."""
-    parts = sentences(prompt.text)
-    rest = [one for one in parts if not (REFUSES.search(one) or ASKS.search(one) or OFFERS.search(one)
-                                         or len(wording(one).content) < LEAST_WORDS)]
-    return {"refused": int(len(rest) == 0 and any(REFUSES.search(one) for one in parts))}
+    return {"refused": int(refused(prompt.text))}
 
 
 def _verify_claims(prompt: VerifyClaims) -> dict[str, Any]:
@@ -145,7 +123,7 @@ def _find_statements(prompt: FindStatements) -> dict[str, Any]:
 
 
 def _states(sentence: str) -> bool:
-    return len(wording(sentence).content) >= LEAST_WORDS and not ASKS.search(sentence) and not REFUSES.search(sentence)
+    return len(wording(sentence).content) >= LEAST_WORDS and not ASKS.search(sentence) and not declines(sentence)
 
 
 ANSWERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {

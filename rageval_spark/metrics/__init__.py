@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from rageval_spark.metric import Metric
+from rageval_spark.metrics.answer_accuracy import AnswerAccuracy
 from rageval_spark.metrics.answer_conciseness import AnswerConciseness
 from rageval_spark.metrics.answer_correctness import AnswerCorrectness
 from rageval_spark.metrics.answer_relevance import AnswerRelevance
 from rageval_spark.metrics.answer_relevancy import AnswerRelevancy
 from rageval_spark.metrics.answer_similarity import AnswerSimilarity
+from rageval_spark.metrics.aspect import Aspect
 from rageval_spark.metrics.bleu import Bleu
 from rageval_spark.metrics.chrf import Chrf
 from rageval_spark.metrics.citation_f1 import CitationF1
@@ -30,7 +32,9 @@ from rageval_spark.metrics.ndcg import NDCG
 from rageval_spark.metrics.noise_sensitivity import NoiseSensitivity
 from rageval_spark.metrics.precision import Precision
 from rageval_spark.metrics.recall import Recall
+from rageval_spark.metrics.refusal_accuracy import RefusalAccuracy
 from rageval_spark.metrics.rouge import Rouge
+from rageval_spark.metrics.rubric import Rubric
 from rageval_spark.metrics.token_f1 import TokenF1
 from rageval_spark.metrics.tool_call_f1 import ToolCallF1
 from rageval_spark.metrics.tool_call_precision import ToolCallPrecision
@@ -71,6 +75,10 @@ CATALOGUE: dict[str, type[Metric]] = {metric.name: metric for metric in (
     ToolCallF1,
     GoalAchievement,
     TurnEfficiency,
+    RefusalAccuracy,
+    AnswerAccuracy,
+    Rubric,
+    Aspect,
 )}  # fmt: skip
 """Metric class by name."""
 NAMED: dict[str, type[Metric]] = {**{alias: metric for metric in CATALOGUE.values() for alias in metric.aliases}, **CATALOGUE}

@@ -11,8 +11,8 @@ from rageval_spark.prompts.items import Decisions, Item, ItemPrompt, Rated
 from rageval_spark.prompts.prompt import (
     Accepted,
     Binary,
-    Grade,
     Id,
+    Level,
     Prompt,
     Reason,
     ReplyModel,
@@ -25,7 +25,7 @@ from rageval_spark.sample import well_formed
 class GradedAnswer(ReplyModel):
     reason: Reason = ""
     refused: Binary
-    rating: Grade
+    rating: Level
 
 
 @dataclass(frozen=True)

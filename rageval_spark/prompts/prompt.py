@@ -150,4 +150,4 @@ Id = Annotated[int, BeforeValidator(_whole), WithJsonSchema({"type": "integer"})
 Binary = Annotated[int, BeforeValidator(_binary), WithJsonSchema({"type": "integer", "enum": [0, 1]})]
 """A verdict: 0, 1, true, false, or "0", "1", "yes", "no", "true", "false". Anything else is a fault, never truthy."""
 Rating = Annotated[int, BeforeValidator(_within(0, 2)), WithJsonSchema({"type": "integer", "enum": [0, 1, 2]})]
-Grade = Annotated[int, BeforeValidator(_within(1, 5)), WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]})]
+Level = Annotated[int, BeforeValidator(_within(1, 5)), WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]})]

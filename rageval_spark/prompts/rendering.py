@@ -28,16 +28,21 @@ with one JSON object and nothing else.""",
 
 REASONS: Mapping[str, Mapping[Reasons, str]] = {
     "en": {
-        "failed": 'Where you give 0, say in "reason" in one short sentence what is missing or different; else leave "reason" empty. ',
+        "failed": 'Where you give {fails}, say in "reason" in one short sentence {what}; else leave "reason" empty. ',
         "all": 'First say in "reason" in one short sentence what decides, then decide. ',
         "none": "",
     },
     "zh": {
-        "failed": '给 0 的，在 "reason" 中用一句短话说明缺少什么或哪里不同；其余的 "reason" 留空。',
+        "failed": '给{fails}的，在 "reason" 中用一句短话说明{what}；其余的 "reason" 留空。',
         "all": '先在 "reason" 中用一句短话写明依据，再作判断。',
         "none": "",
     },
 }
+FAILS: Mapping[str, Mapping[str, str]] = {
+    "en": {"fails": "0", "what": "what is missing or different"},
+    "zh": {"fails": " 0 ", "what": "缺少什么或哪里不同"},
+}
+"""Which decisions need a reason, and what it says, where a prompt's `fill_in` does not tell otherwise."""
 SCHEMA_IN_TEXT = {
     "en": '\n\nThis is "{kind}". Reply with one JSON object of this schema, without code fences:\n{schema}',
     "zh": '\n\n本任务为 "{kind}"。只回复一个符合以下 schema 的 JSON 对象，不要使用代码块：\n{schema}',
@@ -92,7 +97,8 @@ class Rendering:
     def render(self, prompt: Prompt, language: str) -> Rendered:
         data = prompt.data()
         line = one_line(data)
-        places = {**prompt.fill_in(language), "reasons": REASONS[language][self.reasons]}
+        places = {**FAILS[language], **prompt.fill_in(language)}
+        places["reasons"] = filled(REASONS[language][self.reasons], {name: places[name] for name in FAILS[language]})
         instruction, frame = self._frame(type(prompt), language, tuple(places.items()))
         about = data.get("contexts") or data.get("messages")
         fence = _digest(_json(about) if about else line, size=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -23,9 +24,10 @@ class Manifest:
         self._what = {
             "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "slices": list(slices),
             "field_groups": [{"key": group.key, "fields": dict(group.fields), "metrics": [
-                {"name": use.name, "metric": type(use.metric).name, "parameters": vars(use.metric),
-                 "threshold": use.threshold, "votes": use.votes,
-                 "judge": use.judge.model if use.judge else None} for use in group.uses]}
+                {"name": use.name, "metric": type(use.metric).name,
+                 "parameters": {one.name: getattr(use.metric, one.name) for one in fields(use.metric)},
+                 "threshold": use.threshold, "votes": use.votes, "judge": use.judge.model if use.judge else None}
+                for use in group.uses]}
                 for group in plan.groups],
             "judges": [endpoint.public() for endpoint in plan.endpoints()],
             "wording": wording_version([judge.wording for judge in plan.judges()]),

@@ -22,7 +22,7 @@ from rageval_spark.metrics.faithfulness import Faithfulness
 from tests.engine.scene import (
     EXPECTED,
     FIELDS,
-    JUDGED,
+    FIVE,
     Embeds,
     Refuses,
     embeddings_at,
@@ -48,7 +48,7 @@ def test_all_rows_are_scored_and_nothing_is_asked_twice(tmp_path: Path) -> None:
         assert values(run(replace(work, run_id="next"), rows)) == first
         assert len(judge.requests) == asked
         assert judge.repeats_after_ok == 0
-    assert len(first) == len(rows) * len(JUDGED)
+    assert len(first) == len(rows) * len(FIVE)
     for row in rows:
         assert {name: first[row.sample_id, name] for name in EXPECTED} == EXPECTED
     assert judge.max_in_flight <= 8
@@ -76,7 +76,7 @@ def test_equal_samples_are_judged_once_and_found_in_each_of_their_buckets(tmp_pa
         assert len(judge.chats()) == 8
         assert sum(len(request.texts) for request in judge.embeddings()) == 4
         for bucket in range(3):  # each may be another task's in the next run
-            assert len(values(run(work, [one for one in rows if one.bucket == bucket]))) == 10 * len(JUDGED)
+            assert len(values(run(work, [one for one in rows if one.bucket == bucket]))) == 10 * len(FIVE)
         assert len(judge.chats()) == 8
     assert len({value for (_, metric), value in scores.items() if metric == "faithfulness"}) == 1
 
