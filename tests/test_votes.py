@@ -29,7 +29,7 @@ from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Usage
 from rageval_spark.votes import elected
 from tests.judge_server import JudgeServer
-from tests.playing import kinds, played
+from tests.playing import built, kinds, played
 from tests.test_commands import rageval
 
 SAMPLE = {
@@ -193,9 +193,9 @@ def test_every_judged_metric_scores_the_same_where_the_judge_always_says_the_sam
     with JudgeServer() as judge:
         asked = HttpJudge(model="judge", base_url=judge.url)
         vectors = HttpEmbeddings(model="vectors", base_url=judge.url)
-        alone = score(CATALOGUE[name](), SAMPLE, asked, vectors)
+        alone = score(built(name), SAMPLE, asked, vectors)
         prompts = len(judge.chats())
-        voted = score(CATALOGUE[name](), SAMPLE, asked, vectors, votes=3)
+        voted = score(built(name), SAMPLE, asked, vectors, votes=3)
         assert voted.status == alone.status
         assert voted.value == pytest.approx(alone.value)
         assert voted.usage.prompts == len(judge.chats()) - prompts == 3 * prompts

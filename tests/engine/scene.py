@@ -31,7 +31,7 @@ from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 from tests.judge_server import JudgeServer
 
-FIVE = [Faithfulness, AnswerRelevancy, ContextRelevancy, ContextRecall, ContextPrecision]
+FIVE: list[type[Metric]] = [Faithfulness, AnswerRelevancy, ContextRelevancy, ContextRecall, ContextPrecision]
 FIELDS = {"user_input": "question", "response": "answer", "retrieved_contexts": "contexts", "reference": "truth"}
 PATIENCE_S = 180.0
 """How long a test waits for what must happen: this machine may stand still for seconds."""
