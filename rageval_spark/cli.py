@@ -175,18 +175,24 @@ def doctor(
 
 @app.command()
 def metrics(
+    name: Annotated[str | None, typer.Argument(help="One metric, to be told all of it.", show_default=False)] = None,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
 ) -> None:
-    """List the metrics: what each measures, reads, costs and comes from."""
-    from rageval_spark.metrics import table as catalogue
+    """List the metrics, or tell all of one: what it measures, reads, costs and comes from, and its parameters."""
+    from rageval_spark.config import class_of
+    from rageval_spark.report import catalogue
     from rageval_spark.report.terminal import console
+
+    if name is not None:
+        print(*catalogue.described(class_of(name).name), sep="\n\n")
+        return
 
     if as_markdown:
         print(catalogue.markdown())
         return
-    table = Table(*catalogue.COLUMNS)
+    table = Table(*catalogue.BRIEF)
     for row in catalogue.rows():
-        table.add_row(*row)
+        table.add_row(*row[: len(catalogue.BRIEF)])
     console().print(table)
 
 

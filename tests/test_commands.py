@@ -33,6 +33,16 @@ def score(judge: JudgeServer) -> subprocess.CompletedProcess[str]:
                    "--model", "judge", "--api-key-env", "TEST_JUDGE_KEY")
 
 
+def test_one_metric_is_told_whole() -> None:
+    said = rageval("metrics", "contextual_recall").stdout
+    assert said.startswith("context_recall\n\nShare of the reference's claims")
+    assert "Parameters: none. All metrics: threshold" in said
+    assert "Also called llm_context_recall, contextual_recall" in said
+    unknown = rageval("metrics", "faithfulnes")
+    assert unknown.returncode == 2
+    assert "did you mean faithfulness?" in unknown.stderr
+
+
 def test_one_sample_is_scored_as_json(judge: JudgeServer) -> None:
     judge.require_key = KEY
     done = score(judge)

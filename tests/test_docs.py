@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from rageval_spark.config import parse, planned
-from rageval_spark.metrics.table import markdown
+from rageval_spark.report.catalogue import markdown
 from tests.judge_server import JudgeServer
 
 if TYPE_CHECKING:

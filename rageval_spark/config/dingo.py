@@ -7,14 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rageval_spark.errors import ConfigError
+from rageval_spark.metrics import NAMED
 
-METRICS: Mapping[str, str] = {
-    "LLMRAGFaithfulness": "faithfulness",
-    "LLMRAGAnswerRelevancy": "answer_relevancy",
-    "LLMRAGContextRelevancy": "context_relevancy",
-    "LLMRAGContextRecall": "context_recall",
-    "LLMRAGContextPrecision": "context_precision",
-}
+METRICS: Mapping[str, str] = {alias: metric.name for alias, metric in NAMED.items() if alias.startswith("LLMRAG")}
 """Metric by the name of its evaluator there."""
 FORMATS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "jsonl": ("json", {}), "json": ("json", {"multiLine": "true"}), "listjson": ("json", {"multiLine": "true"}),

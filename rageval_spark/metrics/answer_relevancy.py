@@ -37,6 +37,7 @@ class AnswerRelevancy(Metric):
     name: ClassVar[str] = "answer_relevancy"
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response")
     asks: ClassVar[tuple[str, ...]] = ("generate_questions", "embed")
+    aliases: ClassVar[tuple[str, ...]] = ("response_relevancy", "LLMRAGAnswerRelevancy")
     layer: ClassVar[Layer] = "generation"
 
     strictness: int = 3

@@ -28,7 +28,8 @@ class ContextPrecision(Metric):
     name: ClassVar[str] = "context_precision"
     reads: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts", "reference")
     asks: ClassVar[tuple[str, ...]] = ("judge_usefulness",)
-    aliases: ClassVar[tuple[str, ...]] = ("llm_context_precision_with_reference",)
+    aliases: ClassVar[tuple[str, ...]] = (
+        "llm_context_precision_with_reference", "contextual_precision", "LLMRAGContextPrecision")
     layer: ClassVar[Layer] = "retrieval"
 
     isolated: bool = False

@@ -27,6 +27,7 @@ class ContextRecall(Metric):
     name: ClassVar[str] = "context_recall"
     reads: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts", "reference")
     asks: ClassVar[tuple[str, ...]] = ("list_claims", "verify_claims", "detect_refusal")
+    aliases: ClassVar[tuple[str, ...]] = ("llm_context_recall", "contextual_recall", "LLMRAGContextRecall")
     layer: ClassVar[Layer] = "retrieval"
 
     def score(self, sample: Sample) -> Flow:

@@ -33,6 +33,7 @@ class ContextRelevancy(Metric):
     name: ClassVar[str] = "context_relevancy"
     reads: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
     asks: ClassVar[tuple[str, ...]] = ("rate_contexts_1", "rate_contexts_2")
+    aliases: ClassVar[tuple[str, ...]] = ("LLMRAGContextRelevancy",)
     layer: ClassVar[Layer] = "retrieval"
 
     relevant_from: float = 1.0

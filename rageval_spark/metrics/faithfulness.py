@@ -26,6 +26,7 @@ class Faithfulness(Metric):
     name: ClassVar[str] = "faithfulness"
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
     asks: ClassVar[tuple[str, ...]] = ("list_claims", "verify_claims", "detect_refusal")
+    aliases: ClassVar[tuple[str, ...]] = ("LLMRAGFaithfulness",)
     layer: ClassVar[Layer] = "generation"
 
     def score(self, sample: Sample) -> Flow:

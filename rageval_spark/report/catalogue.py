@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any
 
+from rageval_spark.judges.embedded import ANSWERS
 from rageval_spark.metric import Metric
-from rageval_spark.metrics import CATALOGUE
+from rageval_spark.metrics import CATALOGUE, NAMED
 
-COLUMNS = ("metric", "what", "layer", "reads", "prompts", "range", "source")
+COLUMNS = ("metric", "what", "layer", "judge", "reads", "prompts", "range", "source")
+BRIEF = ("metric", "what", "layer", "judge")
+"""What fits a terminal."""
 
 
 def rows() -> list[tuple[str, ...]]:
@@ -26,7 +31,32 @@ def markdown() -> str:
 def _row(metric: type[Metric]) -> tuple[str, ...]:
     said = parts(metric)
     direction = f"0 to 1, {metric.direction} is better"
-    return (metric.name, said["what"], metric.layer, _reads(metric), said["prompts"], direction, said["source"])
+    return (metric.name, said["what"], metric.layer, _judge(metric), _reads(metric), said["prompts"], direction, said["source"])
+
+
+def _judge(metric: type[Metric]) -> str:
+    """Whom it asks: nobody, any judge (the embedded one too), or a model."""
+    kinds = set(metric.asks) - {"embed"}
+    judge = [] if not kinds else ["any"] if kinds <= set(ANSWERS) and "embed" not in metric.asks else ["a model"]
+    return ", ".join([*judge, *(["embeddings"] if "embed" in metric.asks else [])]) or "none"
+
+
+def described(name: str) -> Iterator[str]:
+    """All there is to know of one metric: its docstring, its parameters with their defaults, its other names. Raises
+    KeyError for a name that is none."""
+    metric = NAMED[name]
+    yield f"{metric.name}\n\n{inspect.getdoc(metric)}"
+    yield "Parameters: " + (", ".join(map(_parameter, fields(metric))) or "none") + ". All metrics: threshold, judge, votes, as."
+    if metric.several:
+        yield f"A list of {' or '.join(metric.several)} stands for one metric each."
+    if metric.aliases:
+        yield f"Also called {', '.join(metric.aliases)}."
+
+
+def _parameter(one: Field[Any]) -> str:
+    if one.default is not MISSING:
+        return f"{one.name} ({one.default!r})"
+    return one.name
 
 
 def _reads(metric: type[Metric]) -> str:
