@@ -156,7 +156,7 @@ class DryRun:
         if isinstance(prompt, Embed):
             key, text, said = desk.rendering.embedding_key(prompt), prompt.text, dict[str, Any]()
         else:
-            rendered = desk.rendering.render(prompt, desk.rendering.language_of(sample.user_input, sample.response))
+            rendered = desk.rendering.render(prompt, desk.rendering.language_of(*sample.spoken))
             key, said = rendered.key, answered(prompt)
             text = rendered.system + "\n" + rendered.user(schema_in_text=desk.transport.reply_format != "json_schema")
         stored = self._stored(fine, key)

@@ -68,6 +68,13 @@ class Sample:
         return "\n".join(text for text in self.reference or () if text.strip())
 
     @property
+    def spoken(self) -> tuple[str | None, ...]:
+        """The texts that tell the language of a sample, the surest first."""
+        contents = (one.get("content") for one in self.messages or () if isinstance(one, Mapping))
+        said = next((text for text in contents if isinstance(text, str) and text.strip()), None)
+        return self.user_input, self.response, said
+
+    @property
     def has_question(self) -> bool:
         return not blank(self.user_input)
 

@@ -9,6 +9,7 @@ import pytest
 
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import SampleFault
+from rageval_spark.prompts.rendering import Rendering
 from rageval_spark.sample import ALIASES, FIELDS, Sample, blank, fields_found, well_formed
 
 
@@ -193,3 +194,17 @@ def test_several_references_are_one_text_for_a_judge() -> None:
 def test_well_formed_leaves_whole_characters_alone() -> None:
     assert well_formed("a北🦊") == "a北🦊"
     assert well_formed("\udc00x\ud83d") == "\ufffdx\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("row", "language"),
+    [
+        ({"question": "多少钱？", "answer": "Ten."}, "zh"),
+        ({"question": " ", "answer": "十元。"}, "zh"),
+        ({"messages": [{"role": "system", "content": ""}, {"role": "user", "content": "请订一张桌子。"}]}, "zh"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}, "odd"]}, "en"),
+        ({}, "en"),
+    ],
+)
+def test_the_language_that_prompts_are_worded_in(row: dict[str, Any], language: str) -> None:
+    assert Rendering("").language_of(*Sample.parse(row).spoken) == language

@@ -116,7 +116,7 @@ class Engine:
             if not paid:
                 self.counts["embeddings_reused"] += 1
         else:
-            rendered = desk.rendering.render(prompt, desk.rendering.language_of(sample.user_input, sample.response))
+            rendered = desk.rendering.render(prompt, desk.rendering.language_of(*sample.spoken))
             key = rendered.key
             row, paid = await self._once(key, place, lambda: self._ask(desk, prompt, rendered, place))
             if not paid:

@@ -96,7 +96,7 @@ class Replay:
                 key = desk.rendering.embedding_key(prompt)
                 row = self.known.get(key) or self._vector(place, desk, key, prompt)
             else:
-                whole = desk.rendering.render(prompt, desk.rendering.language_of(sample.user_input, sample.response))
+                whole = desk.rendering.render(prompt, desk.rendering.language_of(*sample.spoken))
                 key = whole.key
                 row = self.known.get(key) or self._conversed(place, desk, prompt, whole)
         except JudgeFault as fault:
