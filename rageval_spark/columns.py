@@ -31,7 +31,8 @@ def as_udf(metric: Metric | str, judge: Judge | None = None, embeddings: HttpEmb
     Replies are kept in `store`, a folder that driver and executors share: the `output` of runs, whose replies it uses
     and which use its own. Without it they are forgotten with the task, and every action on the column pays again; so does
     a sort by it, which computes it twice. Where a plan takes several fields of one such column, it is computed once;
-    in SQL call it once in a subquery. Equal prompts of tasks that run at once are asked by each.
+    in SQL call it once in a subquery. Equal prompts of tasks that run at once are asked by each. An action that stops at
+    the first rows that pass a filter may have rows judged that were read ahead; limit rows before the column.
 
     The judge's limits are divided evenly among `max_tasks`, the most that compute the column at once; by default all that
     the session can run. Give it where there are fewer partitions, or where the cluster grows. Another UDF in the same

@@ -22,6 +22,10 @@ from rageval_spark.errors import ConfigError
 RESULT = (StructType().add("score", DoubleType()).add("status", StringType()).add("code", StringType())
           .add("reason", StringType()).add("flags", ArrayType(StringType())))
 """What a row gets; `score` is in [0, 1], and null exactly where `status` is not "scored"."""
+FIRST_ROWS, MOST_ROWS = 64, 16_384
+"""How many rows the first chunk of a task has, and the largest."""
+MOST_CHARS = 32_000_000
+"""How much text a chunk may have, about."""
 
 
 def scoring_udf(work: Work, buckets: int | None, name: str) -> Any:
@@ -44,19 +48,44 @@ def scoring_udf(work: Work, buckets: int | None, name: str) -> Any:
 
 
 def _rows(batches: Iterable[Any], fields: Sequence[str], buckets: int | None, name: str) -> Iterator[Row]:
-    """The rows with their number as id. Those of a batch come by bucket, so that each is opened once a batch; without a
-    store a batch is a bucket, and its replies are forgotten when it is done."""
-    begun = 0
-    for number, given in enumerate(batches):
+    """The rows of a task, their numbers for ids. With a store they come by bucket, chunk for chunk; without one a bucket is
+    so many rows, after which their replies are forgotten."""
+    numbered = enumerate(_read(batches, fields, name))
+    if buckets is None:
+        yield from (Row(str(at), at // MOST_ROWS, values, {}) for at, values in numbered)
+        return
+    for chunk in _chunks(Row(str(at), _bucket(values, buckets), values, {}) for at, values in numbered):
+        yield from sorted(chunk, key=lambda row: row.bucket)
+
+
+def _read(batches: Iterable[Any], fields: Sequence[str], name: str) -> Iterator[dict[str, Any]]:
+    """The values of each row under the names of their fields."""
+    for given in batches:
         columns = given if isinstance(given, tuple) else (given,)  # one alone comes as it is
         if len(columns) != len(fields):
             raise ConfigError(f"{name} takes {len(fields)} columns, {', '.join(fields)}, in this order; "
                               f"it was given {len(columns)}")
-        values = [dict(zip(fields, row, strict=True)) for row in zip(*map(_values, columns), strict=True)]
-        rows = [Row(str(at), number if buckets is None else _bucket(found, buckets), found, {})
-                for at, found in enumerate(values, begun)]
-        begun += len(rows)
-        yield from sorted(rows, key=lambda row: row.bucket)
+        yield from (dict(zip(fields, row, strict=True)) for row in zip(*map(_values, columns), strict=True))
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows in chunks that grow: each opens nearly every bucket of the store, and holds its first results back until
+    most of it is done."""
+    chunk, size, most = list[Row](), 0, FIRST_ROWS
+    for row in rows:
+        chunk.append(row)
+        size += _size(list(row.values.values()))
+        if len(chunk) == most or size >= MOST_CHARS:
+            yield chunk
+            chunk, size, most = [], 0, min(most * 4, MOST_ROWS)
+    yield chunk
+
+
+def _size(value: Any) -> int:
+    """About how many characters a value has."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return sum(map(_size, value)) if isinstance(value, list) else len(value) if isinstance(value, str) else 8
 
 
 def _bucket(values: Mapping[str, Any], buckets: int) -> int:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from rageval_spark import ConfigError, EmbeddedJudge, HttpJudge, JudgeRefused, Metric, Sample, Score, as_udf, evaluate
+from rageval_spark.engine.work import Row
+from rageval_spark.spark import udf
 from rageval_spark.spark.score import causes_told
 from tests.judge_server import Answer, JudgeServer
 
@@ -80,6 +82,17 @@ def test_a_row_is_judged_once_however_the_plan_uses_it(
     assert set(sent(judge).values()) == {1}
     assert derived.count() == sum(n % 3 > 0 for n in range(20))
     assert set(sent(judge).values()) == {1 if stored else 2}
+
+
+def test_chunks_hold_all_rows_and_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(udf, "FIRST_ROWS", 2)
+    monkeypatch.setattr(udf, "MOST_ROWS", 16)
+    rows = [Row(str(at), 0, {"response": "x", "retrieved_contexts": ["x"]}, {}) for at in range(50)]
+    chunks = list(udf._chunks(rows))
+    assert [row for chunk in chunks for row in chunk] == rows
+    assert list(map(len, chunks)) == [2, 8, 16, 16, 8]
+    monkeypatch.setattr(udf, "MOST_CHARS", 6)
+    assert max(map(len, udf._chunks(rows))) == 3
 
 
 def test_replies_are_those_of_runs(spark: SparkSession, judge: JudgeServer, tmp_path: Path) -> None:
