@@ -12,16 +12,21 @@ from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 if TYPE_CHECKING:
+    from rageval_spark.columns import as_udf
     from rageval_spark.run import Run, evaluate
 
 __all__ = [
     "ConfigError", "EmbeddedJudge", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric",
-    "RagevalError", "Run", "Sample", "Score", "evaluate", "score",
+    "RagevalError", "Run", "Sample", "Score", "as_udf", "evaluate", "score",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """`evaluate` and `Run` import Spark, so they are imported when first used."""
+    """`as_udf`, `evaluate` and `Run` import Spark, so they are imported when first used."""
+    if name == "as_udf":
+        from rageval_spark.columns import as_udf
+
+        return as_udf
     if name in ("Run", "evaluate"):
         from rageval_spark import run
 

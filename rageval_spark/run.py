@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import secrets
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,9 +21,8 @@ from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.work import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, Pending, RagevalError, ScoringFailed
 from rageval_spark.judges.http import Secret
-from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
-from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge, Judge
-from rageval_spark.judges.wire import Transport
+from rageval_spark.judges.preflight import checked, key_of
+from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, Judge
 from rageval_spark.metric import Metric
 from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
@@ -160,17 +158,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     rows = sum(by_fine.values())
     if not rows:
         raise InputError(f"{source} is empty: it holds no rows")
-    if stranger := session.foreign_python(spark):
-        raise ConfigError(f"Spark's Python workers run {stranger}, which cannot import rageval_spark. Set PYSPARK_PYTHON="
-                          f"{sys.executable} before the session is made")
-    try:
-        settings.output.write(".writable", b"")
-        settings.output.delete(".writable")
-    except OSError as error:
-        raise ConfigError(f"output {settings.output} cannot be written: {error}") from None
-    if plan.mode == "live" and session.local_slots(spark) is None and (said := scoring.unreachable(spark, settings.output)):
-        raise ConfigError(f"executors cannot use {settings.output}: {said}. Replies are kept there, so it must be a place "
-                          f"that driver and executors share, such as s3://, hdfs:// or /Volumes")
+    scoring.check_executors(spark, settings.output, live=plan.mode == "live")
     if plan.mode != "files":
         plan = _preflight(plan, settings.keys)
     manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, slices=settings.slices,
@@ -181,7 +169,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     manifest.begin()
     work = _work(plan, settings, folder)
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
-    buckets = _buckets(settings.output / "replies", rows)
+    buckets = store.opened(settings.output / "replies", rows)
     try:
         if plan.mode == "live":
             _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder, spent)
@@ -201,31 +189,14 @@ def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
     """The plan with keys, and with what a first prompt to each judge and embedding model taught."""
     endpoints = plan.endpoints()
     keys = keys or {endpoint: key_of(endpoint) for endpoint in endpoints}
-    transports: dict[Endpoint, Transport] = {}
-    for endpoint in endpoints:
-        if isinstance(endpoint, HttpJudge):
-            transports[endpoint] = check_judge(endpoint, keys[endpoint])
-        elif isinstance(endpoint, HttpEmbeddings):
-            transports[endpoint] = check_embeddings(endpoint, keys[endpoint])
-    return plan.equipped(keys, transports)
+    return plan.equipped(keys, checked({endpoint: keys[endpoint] for endpoint in endpoints}))
 
 
 def _work(plan: Plan, settings: _Settings, folder: Folder) -> Work:
     limits = dict(settings.limits or {})
     hours = limits.pop(HOURS, None)
-    oldest: dict[str, float] = {}
-    for judge in plan.judges():
-        oldest[judge.model] = max(judge.reuse_since(time.time()), oldest.get(judge.model, 0.0))
-    return Work(plan, settings.run_id, settings.output / "replies", folder / "beats", oldest=oldest, limits=limits,
-                until=time.time() + 3600 * hours if hours else None)
-
-
-def _buckets(replies: Folder, rows: int) -> int:
-    known = store.layout(replies)
-    if known is None:
-        known = store.buckets_for(rows)
-        store.create(replies, known)
-    return known
+    return Work(plan, settings.run_id, settings.output / "replies", folder / "beats", oldest=plan.reuse_since(time.time()),
+                limits=limits, until=time.time() + 3600 * hours if hours else None)
 
 
 def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder, spent: Mapping[str, float]) -> None:

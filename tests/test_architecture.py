@@ -29,7 +29,7 @@ def test_no_metric_imports_a_metric() -> None:
 def test_the_public_list() -> None:
     assert sorted(rageval_spark.__all__) == [
         "ConfigError", "EmbeddedJudge", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric",
-        "RagevalError", "Run", "Sample", "Score", "evaluate", "score",
+        "RagevalError", "Run", "Sample", "Score", "as_udf", "evaluate", "score",
     ]  # fmt: skip
 
 

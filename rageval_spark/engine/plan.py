@@ -114,6 +114,13 @@ class Plan:
             raise ConfigError(f"judge.mode is {' for one judge and '.join(modes)} for another; all judges of a run share it")
         return modes[0] if modes else "live"
 
+    def reuse_since(self, now: float) -> dict[str, float]:
+        """When replies of other runs must have been made to be used, by model (as `now` in seconds since 1970)."""
+        oldest: dict[str, float] = {}
+        for judge in self.judges():
+            oldest[judge.model] = max(judge.reuse_since(now), oldest.get(judge.model, 0.0))
+        return oldest
+
     @property
     def max_concurrency(self) -> int:
         """The smallest limit of a judge: with more tasks than that, one would have no request of its own."""

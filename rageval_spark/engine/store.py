@@ -76,6 +76,15 @@ def create(folder: Folder, buckets: int) -> None:
     folder.write_json(LAYOUT, {"version": VERSION, "buckets": buckets})
 
 
+def opened(folder: Folder, samples: int = 0) -> int:
+    """The number of buckets of a store, which is made for so many samples where there is none."""
+    known = layout(folder)
+    if known is None:
+        known = buckets_for(samples)
+        create(folder, known)
+    return known
+
+
 class Part(NamedTuple):
     """A part that was written, and its rows where they are few: merging needs not read them again."""
 

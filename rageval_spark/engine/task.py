@@ -67,7 +67,7 @@ class Task:
                             1.0 if work.beats.is_local else 2.0) if work.beats else None
         self._cpu_before = time.process_time()
         self._limits = work.plan.limits()
-        self._windows = windows_of(work.plan)
+        self._windows = windows_of(work.plan, 1 if work.beats else work.planned_tasks)
         self._budget = Budget(work.limits, work.until)
         self._per_row = sum(len(group.uses) for group in work.plan.groups)
 

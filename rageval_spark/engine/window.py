@@ -197,14 +197,14 @@ class Window:
             self._alarm = None
 
 
-def windows_of(plan: Plan) -> dict[str, Window]:
-    """One window per server, shared by all judges and embedding models there."""
+def windows_of(plan: Plan, tasks: int = 1) -> dict[str, Window]:
+    """One window per server, shared by all judges and embedding models there; an even share of it for one of `tasks`."""
     def least(values: Iterable[float | None]) -> float | None:
         return min((value for value in values if value), default=None)
 
     made = {}
     for url, limit in plan.limits().items():
         judges = [judge for judge in plan.judges() if judge.base_url == url]
-        made[url] = Window(limit, least(judge.requests_per_minute for judge in judges),
-                           least(judge.tokens_per_minute for judge in judges))
+        made[url] = Window(max(1, limit // tasks), least(judge.requests_per_minute for judge in judges),
+                           least(judge.tokens_per_minute for judge in judges), fraction=1 / tasks)
     return made

@@ -35,8 +35,9 @@ class Scored:
 @dataclass(frozen=True)
 class Work:
     """What a task needs beside its rows; travels in the closure. Without `store` replies stay in memory, without
-    `beats` the task has the limits to itself. `oldest`: by model, when replies of other runs must have been made to be
-    used (seconds since 1970). `limits` and `until` are budgets (as of budget.Budget), for which beats are needed."""
+    `beats` the task keeps to the planned tasks' even share of the limits. `oldest`: by model, when replies of other
+    runs must have been made to be used (seconds since 1970). `limits` and `until` are budgets (as of budget.Budget),
+    for which beats are needed."""
 
     plan: Plan
     run_id: str

@@ -47,6 +47,17 @@ def key_of(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> S
     return Secret(value)
 
 
+def checked(keys: Mapping[Endpoint, Secret]) -> dict[Endpoint, Transport]:
+    """What a first prompt to each judge and embedding model taught. Raises JudgeRefused where one cannot be used."""
+    transports: dict[Endpoint, Transport] = {}
+    for endpoint, key in keys.items():
+        if isinstance(endpoint, HttpJudge):
+            transports[endpoint] = check_judge(endpoint, key)
+        elif isinstance(endpoint, HttpEmbeddings):
+            transports[endpoint] = check_embeddings(endpoint, key)
+    return transports
+
+
 def check_judge(judge: HttpJudge, key: Secret) -> Transport:
     """Ask the judge one prompt, falling back from strict schema to JSON to text until a reply can be used.
 

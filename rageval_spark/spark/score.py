@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.task import Task
 from rageval_spark.engine.work import Row, Scored, Work
-from rageval_spark.errors import RagevalError, ScoringFailed
+from rageval_spark.errors import ConfigError, RagevalError, ScoringFailed
+from rageval_spark.spark import session
 from rageval_spark.spark.tables import SCORES
 
 
@@ -99,6 +101,24 @@ def drop_good(spark: SparkSession, folder: Folder) -> None:
     spark.read.schema(SCORES).parquet(scores).where("not coalesce(passed, false)").write.mode("overwrite").parquet(kept)
     spark.read.schema(SCORES).parquet(kept).write.mode("overwrite").parquet(scores)
     (folder / "scores.kept").delete("")
+
+
+def check_executors(spark: SparkSession, output: Folder | None, live: bool = True) -> None:
+    """Raises ConfigError where workers cannot import this package, or `output` cannot be written from here or, for
+    what is asked `live`, from executors. Starts a job where these are elsewhere."""
+    if stranger := session.foreign_python(spark):
+        raise ConfigError(f"Spark's Python workers run {stranger}, which cannot import rageval_spark. Set PYSPARK_PYTHON="
+                          f"{sys.executable} before the session is made")
+    if output is None:
+        return
+    try:
+        output.write(".writable", b"")
+        output.delete(".writable")
+    except OSError as error:
+        raise ConfigError(f"output {output} cannot be written: {error}") from None
+    if live and session.local_slots(spark) is None and (said := unreachable(spark, output)):
+        raise ConfigError(f"executors cannot use {output}: {said}. Replies are kept there, so it must be a place "
+                          f"that driver and executors share, such as s3://, hdfs:// or /Volumes")
 
 
 def unreachable(spark: SparkSession, folder: Folder) -> str | None:

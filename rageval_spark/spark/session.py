@@ -55,6 +55,14 @@ def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
+def active() -> SparkSession:
+    """The session that the caller made. Raises ConfigError where there is none."""
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise ConfigError("there is no Spark session yet; make one first: SparkSession.builder.getOrCreate()")
+    return spark
+
+
 def local_slots(spark: SparkSession) -> int | None:
     """How many tasks run at once where driver and executors are one process, and so see the same files.
 

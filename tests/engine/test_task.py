@@ -182,6 +182,17 @@ def test_the_rate_is_kept_by_all_tasks_together(tmp_path: Path) -> None:
     assert len(judge.requests) == 40
 
 
+def test_without_beats_a_task_keeps_to_its_even_share(tmp_path: Path) -> None:
+    rows = rows_of(12)
+    with JudgeServer(latency_ms=100) as judge:
+        work = replace(refusals(judge, tmp_path, requests_per_minute=1200), beats=None, planned_tasks=3)
+        run(work, rows)
+        span = judge.requests[-1].at - judge.requests[0].at
+        assert judge.max_in_flight == 2, "8 // 3"
+        assert span >= 1.5, "a third of 20 a second"
+    assert len(judge.requests) == 12
+
+
 def test_settings_are_not_hashed_for_every_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     with JudgeServer() as judge:
         plan = plan_of(judge_at(judge.url), embeddings_at(judge.url), [AnswerRelevancy(), ContextRelevancy(), ContextPrecision()])

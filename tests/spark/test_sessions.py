@@ -37,5 +37,6 @@ def test_a_session_that_the_caller_made(kind: str, judge: JudgeServer, tmp_path:
         [str(i), metric, score] for i in range(12) for metric, score in (("faithfulness", 1 / 3), ("context_relevancy", 1.0)))
     assert found["stats"] == {"faithfulness": pytest.approx(1 / 3), "context_relevancy": 1.0}
     assert found["worst"] == 3
-    assert judge.repeats_after_ok <= 1  # the preflight's prompt, which no run keeps
+    assert found["column"] == found["in_sql"] == [[pytest.approx(1 / 3), "scored"]] * 12
+    assert judge.repeats_after_ok <= 2  # the preflights' prompt, which no run keeps
     assert judge.max_in_flight <= 4
