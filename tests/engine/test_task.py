@@ -184,7 +184,7 @@ def test_the_rate_is_kept_by_all_tasks_together(tmp_path: Path) -> None:
 
 def test_without_beats_a_task_keeps_to_its_even_share(tmp_path: Path) -> None:
     rows = rows_of(12)
-    with JudgeServer(latency_ms=100) as judge:
+    with JudgeServer(latency_ms=400) as judge:
         work = replace(refusals(judge, tmp_path, requests_per_minute=1200), beats=None, planned_tasks=3)
         run(work, rows)
         span = judge.requests[-1].at - judge.requests[0].at
