@@ -72,6 +72,8 @@ WORDS: Mapping[str, Metric] = {
 """What holds a response against a reference."""
 MEASURES = (
     Measure("faithfulness", "faithful", whole(Faithfulness(), labelled.faithful, support)),
+    Measure("faithfulness, passes at 1", "faithful", whole(Faithfulness(), labelled.faithful, support, passes=1), DECIDED),
+    Measure("none: the shorter response", "faithful", labelled.shorter, ("AUC",)),
     Measure("faithfulness", "mean rating", whole(Faithfulness(), lambda record: record.get("label_faithfulness"), support),
             GRADED),
     Measure("faithfulness, each claim", "supported", labelled.claims_in_spans, DECIDED),
@@ -83,14 +85,18 @@ MEASURES = (
             DECIDED, contexts_only=True),
     Measure("context_recall", "answer is there", whole(ContextRecall(), labelled.holds_reference), contexts_only=True),
     Measure("context_sentence_relevancy, each sentence", "helps", labelled.context_sentences, DECIDED, contexts_only=True),
+    Measure("context_sentence_relevancy, each sentence", "helps, where one does", labelled.sentences_of_answered, DECIDED,
+            contexts_only=True),
     Measure("context_sentence_relevancy", "share that helps", whole(ContextSentenceRelevancy(), labelled.share_selected),
             GRADED, contexts_only=True),
     Measure("context_sentence_relevancy", "focused", whole(ContextSentenceRelevancy(), labelled.focused), ("AUC",),
             contexts_only=True),
     *(Measure(name, "right", whole(metric, lambda record: record.get("label_answer_correct")))
       for name, metric in WORDS.items()),
-    *(Measure(name, f"better: {label}", labelled.preferred(metric, f"label_{label}"), GRADED)
-      for label in ("overall", "correctness", "completeness") for name, metric in WORDS.items() if name != "exact_match"),
+    *(Measure(name, f"better: {label}", labelled.preferred(rated, f"label_{label}"), GRADED)
+      for label in ("overall", "correctness", "completeness")
+      for name, rated in (*((name, labelled.by(metric)) for name, metric in WORDS.items() if name != "exact_match"),
+                          ("none: the longer response", labelled.length))),
     Measure("tool_call_f1@accepted_values", "right", labelled.tool_calls, DECIDED),
     Measure("recall, precision, hit_rate, mrr, ndcg, map", "figure of trec_eval", labelled.published, ("largest difference",)),
 )

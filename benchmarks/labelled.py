@@ -32,23 +32,37 @@ THRESHOLD = 0.5
 
 
 def whole(metric: Metric, label: Callable[[Record], float | None],
-          value: Callable[[Score], float | None] = lambda found: found.value) -> Reader:
-    """Reads one label a record, beside the record's score (or another `value` of it) and whether that passes."""
+          value: Callable[[Score], float | None] = lambda found: found.value, passes: float = THRESHOLD) -> Reader:
+    """Reads one label a record, beside the record's score (or another `value` of it) and whether the score passes."""
     def read(record: Record) -> Iterator[Scored]:
         if (said := label(record)) is not None:
             found = score(metric, record, EmbeddedJudge())
-            yield said, value(found), NAN if found.value is None else found.value >= THRESHOLD
+            yield said, value(found), NAN if found.value is None else found.value >= passes
     return read
 
 
-def preferred(metric: Metric, label: str) -> Reader:
-    """Reads which of two responses people preferred (above 0: `response_b`), beside the difference of their scores."""
+def preferred(rated: Callable[[Record], float | None], label: str) -> Reader:
+    """Reads which of two responses people preferred (above 0: `response_b`), beside the difference of what they are rated."""
     def read(record: Record) -> Iterator[Scored]:
         if "response_b" in record and record.get(label) is not None:
-            first, second = (score(metric, {**record, "response": record[name]}, EmbeddedJudge()).value
-                             for name in ("response", "response_b"))
+            first, second = (rated({**record, "response": record[name]}) for name in ("response", "response_b"))
             yield record[label], None if first is None or second is None else second - first, NAN
     return read
+
+
+def by(metric: Metric) -> Callable[[Record], float | None]:
+    return lambda record: score(metric, record, EmbeddedJudge()).value
+
+
+def length(record: Record) -> float:
+    """What any metric of a response must do better than."""
+    return float(len(record["response"]))
+
+
+def shorter(record: Record) -> Iterator[Scored]:
+    """Short responses taken for faithful."""
+    if (label := faithful(record)) is not None:
+        yield label, -length(record), NAN
 
 
 def faithful(record: Record) -> float | None:
@@ -116,6 +130,11 @@ def context_sentences(record: Record) -> Iterator[Scored]:
     prompt = JudgeSentences(tuple(enumerate(told)), record["user_input"] or "")
     for one in embedded.answer(prompt)["verdicts"]:
         yield float(one["id"] in record["label_relevant_sentences"]), one["verdict"], one["verdict"]
+
+
+def sentences_of_answered(record: Record) -> Iterator[Scored]:
+    """Those of contexts that hold an answer: at least one was selected."""
+    return context_sentences(record) if record.get("label_relevant_sentences") else iter(())
 
 
 def share_selected(record: Record) -> float | None:
