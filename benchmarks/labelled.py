@@ -152,9 +152,10 @@ def chunks(metric: Metric, read: Callable[[Mapping[str, Any]], float], passes: f
     def each(record: Record) -> Iterator[Scored]:
         ids, relevant = record.get("retrieved_ids"), record.get("relevant_ids")
         if record.get("retrieved_contexts") and ids and relevant is not None:
-            for one in score(metric, record, EmbeddedJudge()).details.get("chunks", ()):
-                value = read(one)
-                yield float(ids[one["id"] - 1] in relevant), value, value >= passes
+            judged = {one["id"]: read(one) for one in score(metric, record, EmbeddedJudge()).details.get("chunks", ())}
+            for rank, id in enumerate(ids, 1):
+                value = judged.get(rank)
+                yield float(id in relevant), value, NAN if value is None else value >= passes
     return each
 
 
