@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,10 +40,10 @@ class AnswerCorrectness(Metric):
     weights: tuple[float, float] = (0.75, 0.25)
 
     def __post_init__(self) -> None:
-        if min(self.weights) < 0 or not sum(self.weights):
+        if min(self.weights) < 0 or not 0 < sum(self.weights) < math.inf:
             raise ConfigError(f"answer_correctness: weights are two numbers from 0 on, one of them above, not {self.weights} "
                               f"(INVALID_WEIGHTS)")
-        if self.beta <= 0:
+        if not 0 < self.beta < math.inf:
             raise ConfigError(f"answer_correctness: beta lies above 0, not {self.beta}")
         if not self.weights[1]:  # then a config needs no embeddings
             object.__setattr__(self, "asks", tuple(kind for kind in self.asks if kind != "embed"))
