@@ -67,5 +67,5 @@ class NoiseSensitivity(Metric):
         reason = f"{len(noisy)} of {len(details)} claims are wrong and stand in {self.mode} chunks"
         if noisy:
             reason += ": " + "; ".join(one["text"] for one in noisy[:3])
-        return Score.of(len(noisy) / len(details), reason, flags=(*claims.flags, *chunks.flags), claims=details,
+        return Score.of(len(noisy) / len(details), reason, flags=(*claims.flags, *expected.flags, *chunks.flags), claims=details,
                         relevant_chunks=sorted(relevant), numerator=len(noisy), denominator=len(details))
