@@ -26,8 +26,8 @@ class AnswerCorrectness(Metric):
     the cosine of the embeddings (0.75, 0.25), which is not asked for where its weight is 0. 1 without a prompt where the
     texts are equal; 0 where the response is blank, or where one of the two declines to answer and the other does not.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE), and where both decline (BOTH_REFUSED).
-    Prompts: 2 to list the claims of both, 1 per 20 claims of each to verify them; 1 or 2 more where none were listed;
-    2 embeddings.
+    Prompts: 2 to list the claims of both, 1 per 20 claims of each to verify them; 1 or 2 more for a text of which
+    none were listed; 2 embeddings.
     Source: RAGAS answer correctness with the claim precision and recall of RAGChecker (arXiv 2408.08067).
     """
 

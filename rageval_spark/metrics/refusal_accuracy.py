@@ -19,9 +19,9 @@ class RefusalAccuracy(Metric):
     """Share of responses that decline where the question should be refused, and answer where it should not.
 
     0 or 1, higher is better. `should_refuse` is the label; with `derive`, where a sample has none, the judge tells
-    whether the contexts hold an answer (where nothing was retrieved, there is none). A blank response scores 0: it neither answers
-    nor declines, and is in none of the rates of `extra`: over-refusal, missed refusals, and precision, recall and F1
-    of refusing.
+    whether the contexts hold an answer (where nothing was retrieved, there is none). A blank response scores 0: it
+    neither answers nor declines, and is in none of the rates of `extra`: over-refusal, missed refusals, and precision,
+    recall and F1 of refusing.
     Skipped without a response (NO_ANSWER) or a label (NO_LABEL); with `derive`, where without a label the question or the
     field of contexts is missing too (NO_QUESTION, NO_CONTEXT).
     Prompts: 1; with `derive`, 1 more where there are contexts and no label.

@@ -57,5 +57,6 @@ def test_a_repeated_chunk_keeps_its_rank_and_counts_0() -> None:
 def test_ten_chunks_a_prompt_or_one_where_isolated() -> None:
     row = {**SAMPLE, "contexts": [f"chunk {i}" for i in range(12)]}
     for isolated, prompts in ((False, 3), (True, 13)):
-        score, asked = played(ContextUtilization(isolated=isolated), row, detect_refusal={"refused": 0}, judge_usefulness=[1] * 12)
+        score, asked = played(ContextUtilization(isolated=isolated), row, detect_refusal={"refused": 0},
+                              judge_usefulness=[1] * 12)
         assert (score.value, len(asked)) == (1.0, prompts)
