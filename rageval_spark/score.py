@@ -64,7 +64,7 @@ FLAGS: Mapping[str, str] = {
     "TOO_MANY_INTENTS": "the question asks for more than eight things; the first eight count",
     "CONTEXT_SPLIT": "the contexts were judged in several groups",
     "HEURISTIC": "decided by the embedded judge, a heuristic screen that compares words",
-    "SINGLE_CLAIM_FALLBACK": "a short response was taken as one claim",
+    "SINGLE_CLAIM_FALLBACK": "a short text was taken as one claim",
     "SENTENCE_FALLBACK": "the judge listed no claims; the sentences were taken",
     "SINGLE_JUDGE": "one of two ratings failed; the other stands alone",
     "REPAIRED": "a reply was asked again or had surplus items",

@@ -113,14 +113,17 @@ def _alone(statements: list[Statement], contexts: dict[int, str]) -> Generator[A
 def _together(statements: list[Statement], contexts: dict[int, str]) -> Generator[Any, Any, None]:
     """Statements that no cited context supports alone: do all together, and which of them cannot be left out?"""
     def joint(one: Statement, without: int | None = None) -> VerifyClaims:
-        return VerifyClaims(((1, one.text),), tuple((number, contexts[number]) for number in one.valid if number != without))
+        return VerifyClaims(((1, one.text),), tuple((number, contexts[number]) for number in said(one) if number != without))
 
-    several = [one for one in statements if not one.alone and len(one.valid) > 1]
+    def said(one: Statement) -> tuple[int, ...]:
+        return tuple(number for number in one.valid if contexts[number].strip())
+
+    several = [one for one in statements if not one.alone and len(said(one)) > 1]
     for one, decided in zip(several, (yield from _asked(map(joint, several))), strict=True):
         one.supported = bool(decided[1].value)
-        if one.supported and len(one.valid) == 2:
-            one.precise = one.valid  # neither supports it alone
-    left_out = [(one, number) for one in several if one.supported and len(one.valid) > 2 for number in one.valid]
+        if one.supported and len(said(one)) == 2:
+            one.precise = said(one)  # neither supports it alone
+    left_out = [(one, number) for one in several if one.supported and len(said(one)) > 2 for number in said(one)]
     for (one, number), decided in zip(left_out, (yield from _asked(joint(*pair) for pair in left_out)), strict=True):
         if not decided[1].value:
             one.precise += (number,)

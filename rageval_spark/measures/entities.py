@@ -9,13 +9,16 @@ from rageval_spark.prompts.language import UNSPACED, normalised
 
 ARTICLE = re.compile(r"^(?:the|a|an|der|die|das|le|la|les|el|los|las|il|lo|gli|de|het|o|os|as)\s+(?=\S)")
 SEPARATOR = re.compile(r"(?<=\d)[,'’](?=\d{3}(?!\d))")
+GROUPED = re.compile(r"(?<![\d.,])\d{1,3}([. ])\d{3}(?:\1\d{3})+(?!\d)")
+"""A number whose thousands are set apart by points or spaces: two groups at least, as one may be decimals or another number."""
 
 
 def norm(text: str) -> str:
     """A name or text as it is compared: NFKC, casefolded, ASCII digits without separators of thousands, spaces collapsed,
     no article or punctuation at its ends."""
     digits = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in normalised(text))
-    bare = _stripped(SEPARATOR.sub("", digits))
+    whole = GROUPED.sub(lambda number: number[0].replace(number[1], ""), digits)
+    bare = _stripped(SEPARATOR.sub("", whole))
     return _stripped(ARTICLE.sub("", bare))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,8 +26,8 @@ class AnswerCorrectness(Metric):
     the cosine of the embeddings (0.75, 0.25), which is not asked for where its weight is 0. 1 without a prompt where the
     texts are equal; 0 where the response is blank, or where one of the two declines to answer and the other does not.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE), and where both decline (BOTH_REFUSED).
-    Prompts: 2 to list the claims of both, 1 per 20 claims of each to verify them; 1 or 2 more where none were listed;
-    2 embeddings.
+    Prompts: 2 to list the claims of both, 1 per 20 claims of each to verify them; 1 or 2 more for a text of which
+    none were listed; 2 embeddings.
     Source: RAGAS answer correctness with the claim precision and recall of RAGChecker (arXiv 2408.08067).
     """
 
@@ -39,10 +40,10 @@ class AnswerCorrectness(Metric):
     weights: tuple[float, float] = (0.75, 0.25)
 
     def __post_init__(self) -> None:
-        if min(self.weights) < 0 or not sum(self.weights):
+        if min(self.weights) < 0 or not 0 < sum(self.weights) < math.inf:
             raise ConfigError(f"answer_correctness: weights are two numbers from 0 on, one of them above, not {self.weights} "
                               f"(INVALID_WEIGHTS)")
-        if self.beta <= 0:
+        if not 0 < self.beta < math.inf:
             raise ConfigError(f"answer_correctness: beta lies above 0, not {self.beta}")
         if not self.weights[1]:  # then a config needs no embeddings
             object.__setattr__(self, "asks", tuple(kind for kind in self.asks if kind != "embed"))

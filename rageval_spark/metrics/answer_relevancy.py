@@ -30,7 +30,7 @@ class AnswerRelevancy(Metric):
     Skipped without a response (NO_ANSWER) or a question (NO_QUESTION). Failed where fewer than half of the questions
     were written (JUDGE_NO_QUESTION) and for unusable embeddings.
     Prompts: 1 and `strictness` + 1 embeddings; `strictness` prompts where `isolated`, the majority of whose
-    noncommittal flags counts; 1 more where a question is blank.
+    noncommittal flags counts; 1 more where a question is blank, or for each that is.
     Source: RAGAS (arXiv 2309.15217), section 3; the noncommittal rule is the majority, which the paper does not have.
     """
 
@@ -87,5 +87,10 @@ class AnswerRelevancy(Metric):
         valid = [answer for answer in answers if not isinstance(answer, JudgeFault)]
         if len(valid) < math.ceil(self.strictness / 2):
             raise next(answer for answer in answers if isinstance(answer, JudgeFault))
-        flags = sum(answer.noncommittal for answer in valid)
-        return [question for answer in valid for question in answer.questions], flags * 2 > len(valid)
+        questions = [question for answer in valid for question in answer.questions]
+        noncommittal = sum(answer.noncommittal for answer in valid) * 2 > len(valid)
+        if not noncommittal and len(questions) < len(valid):
+            draws = range(self.strictness, self.strictness + len(valid) - len(questions))
+            more = yield [GenerateQuestions(response, 1, language, draw=draw) for draw in draws]
+            questions += [one for answer in more if not isinstance(answer, JudgeFault) for one in answer.questions]
+        return questions, noncommittal

@@ -10,6 +10,7 @@ from rageval_spark.errors import ConfigError, JudgeFault
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.contexts import RateContexts1, RateContexts2
 from rageval_spark.prompts.items import Decision
+from rageval_spark.prompts.language import normalised
 from rageval_spark.prompts.steps import chunks_of
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
@@ -23,7 +24,7 @@ class ContextRelevancy(Metric):
 
     In [0, 1], higher is better. Each chunk is rated 0 to 2 twice; it is relevant when the mean is at least
     `relevant_from`. `details.graded` is the mean rating over chunks, scaled to [0, 1]. A repeated chunk is rated once
-    and counts as often as it occurs; a blank one counts 0.
+    and counts as often as it occurs; a blank one, and one that only repeats the question, counts 0 unrated.
     Skipped without contexts (NO_CONTEXT) or a question (NO_QUESTION). Failed where a chunk has no rating at all; where
     it has one, that stands alone (flag SINGLE_JUDGE).
     Prompts: 2 per 10 distinct chunks; 2 per chunk where `isolated`.
@@ -48,11 +49,13 @@ class ContextRelevancy(Metric):
         chunks = chunks_of(sample)
         if not sample.has_question:
             return Score.skipped("NO_QUESTION", flags=chunks.flags)
-        rubrics = [rubric(contexts=chunks.judged, isolated=self.isolated, question=sample.user_input or "",
-                          history=sample.history) for rubric in (RateContexts1, RateContexts2)]
-        answers = yield rubrics
+        question = sample.user_input or ""
+        told = tuple((id, text) for id, text in chunks.judged if normalised(text) != normalised(question))
+        rubrics = [rubric(contexts=told, isolated=self.isolated, question=question, history=sample.history)
+                   for rubric in (RateContexts1, RateContexts2)]
+        answers = (yield rubrics) if told else []
         ratings = [answer.partial if isinstance(answer, JudgeFault) else answer for answer in answers]
-        rows = [_rated(id, text, ratings) for id, text in chunks.judged]
+        rows = [_rated(id, text, ratings) for id, text in told]
         means = {row["id"]: row["mean"] for row in rows}
         unrated = [id for id, mean in means.items() if mean is None]
         faults = [answer for answer in answers if isinstance(answer, JudgeFault)]

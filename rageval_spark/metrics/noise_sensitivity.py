@@ -22,7 +22,8 @@ class NoiseSensitivity(Metric):
     Skipped without a response (NO_ANSWER), contexts (NO_CONTEXT) or a reference (NO_REFERENCE), and where the response
     or the reference claims nothing (NO_CLAIMS, NO_REFERENCE_CLAIMS).
     Prompts: 2 to list the claims of response and reference, 1 per 20 claims of the response to verify them by the
-    reference, and for each distinct chunk 1 per 20 claims of both; 1 or 2 more where none were listed.
+    reference, and for each distinct chunk 1 per 20 claims of both; 1 or 2 more for a text of which none were
+    listed.
     Source: RAGChecker (arXiv 2408.08067), noise sensitivity in relevant and irrelevant chunks, with claims in place of
     triplets.
     """
@@ -67,5 +68,5 @@ class NoiseSensitivity(Metric):
         reason = f"{len(noisy)} of {len(details)} claims are wrong and stand in {self.mode} chunks"
         if noisy:
             reason += ": " + "; ".join(one["text"] for one in noisy[:3])
-        return Score.of(len(noisy) / len(details), reason, flags=(*claims.flags, *chunks.flags), claims=details,
+        return Score.of(len(noisy) / len(details), reason, flags=(*claims.flags, *expected.flags, *chunks.flags), claims=details,
                         relevant_chunks=sorted(relevant), numerator=len(noisy), denominator=len(details))

@@ -19,10 +19,11 @@ class RefusalAccuracy(Metric):
     """Share of responses that decline where the question should be refused, and answer where it should not.
 
     0 or 1, higher is better. `should_refuse` is the label; with `derive`, where a sample has none, the judge tells
-    whether the contexts hold an answer (without contexts there is none). A blank response scores 0: it neither answers
-    nor declines, and is in none of the rates of `extra`: over-refusal, missed refusals, and precision, recall and F1
-    of refusing.
-    Skipped without a response (NO_ANSWER) or a label (NO_LABEL); with `derive`, without label and question (NO_QUESTION).
+    whether the contexts hold an answer (where nothing was retrieved, there is none). A blank response scores 0: it
+    neither answers nor declines, and is in none of the rates of `extra`: over-refusal, missed refusals, and precision,
+    recall and F1 of refusing.
+    Skipped without a response (NO_ANSWER) or a label (NO_LABEL); with `derive`, where without a label the question or the
+    field of contexts is missing too (NO_QUESTION, NO_CONTEXT).
     Prompts: 1; with `derive`, 1 more where there are contexts and no label.
     Source: abstention counted apart from groundedness, with the over-refusal and missed-refusal rates of safety tests;
     what is a refusal as in Phoenix: an attempt with a caveat is an answer.
@@ -53,6 +54,8 @@ class RefusalAccuracy(Metric):
             return Score.skipped("NO_LABEL")
         if label is None and not sample.has_question:
             return Score.skipped("NO_QUESTION")
+        if label is None and sample.retrieved_contexts is None:
+            return Score.skipped("NO_CONTEXT", "neither the label nor the contexts to derive it from are there")
         if blank(sample.response):
             return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",))
         question = sample.user_input or ""

@@ -44,3 +44,14 @@ def test_a_refusal() -> None:
 def test_missing_verdicts_leave_a_lower_bound() -> None:
     score, _ = played(METRIC, SAMPLE, list_claims=["a", "b"], judge_needed=[1, None])
     assert (score.value, score.code, score.details["lower_bound"]) == (None, "JUDGE_COUNT_MISMATCH", 0.5)
+
+
+@pytest.mark.parametrize("answer", ["Sure!", "IDK"])
+def test_what_claims_nothing_is_not_put_to_a_judge(answer: str) -> None:
+    score, asked = played(METRIC, {**SAMPLE, "answer": answer})
+    assert (score.value, score.code, asked) == (None, "NO_CLAIMS", [])
+
+
+def test_one_prompt_per_twenty_claims() -> None:
+    score, asked = played(METRIC, SAMPLE, list_claims=[f"claim {i}" for i in range(25)], judge_needed=[1] * 20 + [0] * 5)
+    assert (score.value, kinds(asked)) == (0.8, ["list_claims", "judge_needed", "judge_needed"])

@@ -97,7 +97,26 @@ def test_faults_are_no_numbers() -> None:
     assert (score.value, score.code) == (None, "JUDGE_HTTP")  # not the claims alone
 
 
-@pytest.mark.parametrize("given", [{"weights": (0.0, 0.0)}, {"weights": (-1.0, 2.0)}, {"beta": 0.0}])
+@pytest.mark.parametrize("given", [{"weights": (0.0, 0.0)}, {"weights": (-1.0, 2.0)}, {"weights": (math.inf, 1.0)},
+                                   {"weights": (math.nan, 1.0)}, {"beta": 0.0}, {"beta": math.inf}, {"beta": math.nan}])
 def test_parameters_that_are_none(given: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         AnswerCorrectness(**given)
+
+
+def test_a_negative_cosine_counts_0() -> None:
+    score, _ = play(AnswerCorrectness(), [1], [1], cosine=-1.0)
+    assert (score.value, score.flags, score.details["cosine"]) == (0.75, ("CLAMPED",), 0.0)
+
+
+def test_similarity_alone_is_all_where_claims_weigh_nothing() -> None:
+    score, _ = play(AnswerCorrectness(weights=(0.0, 2.0)), [0], [0], cosine=0.5)
+    assert score.value == pytest.approx(0.5)
+
+
+def test_a_short_answer_and_a_short_reference_are_read_with_the_question() -> None:
+    score, asked = played(F_ONLY, {"question": "Which river?", "answer": "Seine", "reference": "the Seine"}, list_claims=[],
+                          detect_refusal={"refused": 0}, verify_claims=[1])
+    assert (score.value, score.flags) == (1.0, ("SINGLE_CLAIM_FALLBACK",))
+    assert [(one.claims, one.text, one.question) for one in asked if one.kind == "verify_claims"] == [
+        (((1, "Seine"),), "the Seine", "Which river?"), (((1, "the Seine"),), "Seine", "Which river?")]

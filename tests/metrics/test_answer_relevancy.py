@@ -191,3 +191,15 @@ def test_strictness_is_the_number_of_questions(n: int) -> None:
     )
     assert (asked[0].n, len(asked)) == (n, 1 + 1 + n)
     assert score.value == pytest.approx(0.5, abs=1e-6)
+
+
+def test_blank_questions_of_isolated_replies_are_asked_for_once_more() -> None:
+    replies = iter([written("Q1?"), written(" "), written(), written("Q2?"), written("Q3?")])
+    score, asked = played(ISOLATED, sample(), generate_questions=replies, embed=at(0.5, 0.6, 0.7))
+    assert score.value == pytest.approx(0.6, abs=1e-6)
+    assert [prompt.draw for prompt in asked if prompt.kind == "generate_questions"] == [0, 1, 2, 3, 4]
+    score, asked = played(ISOLATED, sample(), generate_questions=iter([written("Q1?"), *[written(" ")] * 3, LATE]))
+    assert (score.value, score.code, len(asked)) == (None, "JUDGE_NO_QUESTION", 5)
+    noncommittal = iter([written(" ", noncommittal=1), written("Q?", noncommittal=1), written("Q?")])
+    score, asked = played(ISOLATED, sample(), generate_questions=noncommittal)
+    assert (score.value, len(asked)) == (0.0, 3)  # which needs no more questions

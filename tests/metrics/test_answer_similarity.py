@@ -75,3 +75,9 @@ def test_embeddings_of_no_use(vectors: Any, code: str) -> None:
 def test_a_cut_beyond_the_scale() -> None:
     with pytest.raises(ConfigError, match="from 0 to 1"):
         AnswerSimilarity(2)
+
+
+@pytest.mark.parametrize("reference", [None, "", []])
+def test_a_reference_is_needed(reference: Any) -> None:
+    score, asked = play(reference=reference, answer="")
+    assert (score.code, asked) == ("NO_REFERENCE", [])

@@ -121,3 +121,32 @@ def test_a_missing_verdict_is_no_number() -> None:
     score, _ = played(CitationRecall(), {"question": "?", "answer": "A [1]. B [1].", "contexts": ["one"]},
                       find_statements=[1, 1], verify_claims=[1, None])
     assert (score.value, score.code) == (None, "JUDGE_COUNT_MISMATCH")
+
+
+def test_a_blank_context_is_never_of_use() -> None:
+    contexts = ["", "two", "three"]
+    score, asked = play(CitationPrecision(), "A [1][2].", {(1, 2): {"A."}, (2,): set()}, contexts)
+    assert (score.value, kinds(asked)) == (0.0, ["find_statements", "verify_claims"])
+    score, asked = play(CitationPrecision(), "A [1][2][3].", {(2, 3): {"A."}}, contexts)
+    assert score.value == pytest.approx(2 / 3)
+    assert len(asked) == 4  # the sentences, two contexts, both together
+
+
+def test_one_prompt_per_twenty_sentences() -> None:
+    _, asked = play(CitationF1(), " ".join(f"Fact {i}." for i in range(45)), {})
+    assert kinds(asked) == ["find_statements"] * 3
+
+
+def test_the_three_share_their_prompts() -> None:
+    one, two, three = (play(metric, "A [1][2]. B [3].", {(1, 2): {"A."}, (3,): {"B."}})[1]
+                       for metric in (CitationRecall(), CitationPrecision(), CitationF1()))
+    assert one == two == three
+
+
+def test_details_compute_the_scores_again() -> None:
+    score, _ = play(CitationF1(), "A [1][2]. B [9].", {(1,): {"A."}})
+    statements = score.details["statements"]
+    assert score.details["recall"] == sum(one["supported"] for one in statements) / len(statements)
+    cited_in_all = sum(len(one["citations"]) for one in statements)
+    assert score.details["precision"] == sum(len(one["precise"]) for one in statements) / cited_in_all == 1 / 3
+    assert statements[1]["invalid"] == [9]

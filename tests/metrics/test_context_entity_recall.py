@@ -29,6 +29,10 @@ def sample(*contexts: str, reference: str | None = "Paris is in France.") -> dic
         (["the Eiffel Tower"], "The “Eiffel Tower” stands.", 1.0),
         (["1,000,000 euros"], "It cost 1000000 euros.", 1.0),
         (["٣٠٠ m"], "300 m tall", 1.0),
+        (["1.000.000 Euro"], "Es kostete 1 000 000 Euro.", 1.0),
+        (["1,000,000 euros"], "Costing 1\u202f000\u202f000 euros.", 1.0),
+        (["3.142"], "It is 3142.", 0.0),  # may be decimals
+        (["2024"], "In 2024 300 people came.", 1.0),
         (["Paris"], "Parisian life", 0.0),  # whole words
         (["巴黎"], "他住在巴黎市。", 1.0),
         (["50 %"], "50 % of all", 1.0),

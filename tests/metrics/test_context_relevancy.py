@@ -66,6 +66,15 @@ def test_a_blank_chunk_counts_0_unrated() -> None:
     assert asked[0].contexts == ((2, "good"),)
 
 
+def test_a_chunk_that_repeats_the_question_counts_0_unrated() -> None:
+    contexts = ["What does  it cost?", "What does it cost? 90 euros."]
+    score, asked = played(METRIC, sample(contexts=contexts), rate_contexts_1=[0, 2], rate_contexts_2=[0, 2])
+    assert (score.value, score.details["graded"]) == (0.5, 0.5)
+    assert asked[0].contexts == ((2, contexts[1]),)  # what merely holds the question is rated
+    score, asked = played(METRIC, sample(contexts=contexts[:1]))
+    assert (score.value, score.details["best"], asked) == (0.0, 0.0, [])
+
+
 @pytest.mark.parametrize(
     ("fields", "code"),
     [

@@ -51,3 +51,9 @@ def test_skipped(row: dict[str, Any], code: str) -> None:
 def test_a_missing_verdict_is_no_number() -> None:
     score, _ = played(METRIC, sample("One. Two."), judge_sentences=[1, None])
     assert (score.value, score.code) == (None, "JUDGE_COUNT_MISMATCH")
+
+
+def test_blank_chunks_are_nothing_to_read_and_repeated_ones_are_flagged() -> None:
+    score, asked = played(METRIC, sample("On Mondays.", " ", "on mondays."), judge_sentences=[1])
+    assert (score.value, score.flags) == (0.5, ("DUPLICATE_IDS", "BLANK_CHUNKS"))
+    assert asked[0].sentences == ((1, "On Mondays."),)

@@ -45,3 +45,18 @@ def test_a_response_that_declines_uses_nothing() -> None:
 def test_a_missing_verdict_would_shift_the_ranks() -> None:
     score, _ = played(METRIC, SAMPLE, **{**ANSWERS, "judge_usefulness": [1, None, 1]})
     assert (score.value, score.code) == (None, "JUDGE_COUNT_MISMATCH")
+
+
+def test_a_repeated_chunk_keeps_its_rank_and_counts_0() -> None:
+    score, asked = played(METRIC, {**SAMPLE, "contexts": ["same", "Same", " ", "other"]}, detect_refusal={"refused": 0},
+                          judge_usefulness=[1, 1, 1, 1])
+    assert (score.value, score.flags) == ((1 + 2 / 4) / 2, ("DUPLICATE_IDS", "BLANK_CHUNKS"))
+    assert asked[1].contexts == ((1, "same"), (4, "other"))
+
+
+def test_ten_chunks_a_prompt_or_one_where_isolated() -> None:
+    row = {**SAMPLE, "contexts": [f"chunk {i}" for i in range(12)]}
+    for isolated, prompts in ((False, 3), (True, 13)):
+        score, asked = played(ContextUtilization(isolated=isolated), row, detect_refusal={"refused": 0},
+                              judge_usefulness=[1] * 12)
+        assert (score.value, len(asked)) == (1.0, prompts)

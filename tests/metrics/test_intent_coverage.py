@@ -66,3 +66,20 @@ def test_nothing_is_asked(fields: dict[str, Any], code: str | None, value: float
 def test_a_fault_is_no_number(listed: Any, levels: Any, code: str) -> None:
     score, _ = play(listed, levels)
     assert (score.value, score.code) == (None, code)
+
+
+def test_the_intents_of_a_question_are_the_same_prompt_for_all_responses() -> None:
+    (_, one), (_, other) = (play(intents("cost"), [2], answer=answer) for answer in ("90 euros.", "100 euros."))
+    assert one[0] == other[0]
+    assert one[1:] != other[1:]
+
+
+def test_the_judge_is_shown_a_question_without_intents_as_the_one_intent() -> None:
+    _, asked = play(intents(" "), [2])
+    assert asked[-1].intents == ((1, SAMPLE["question"]),)
+
+
+def test_details_compute_the_score_again() -> None:
+    score, _ = play(intents("cost", "since", "why"), [2, 1, 0])
+    levels = [one["level"] for one in score.details["intents"]]
+    assert (levels, score.value) == ([2, 1, 0], sum(levels) / (2 * len(levels)))

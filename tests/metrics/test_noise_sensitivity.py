@@ -71,3 +71,24 @@ def test_a_missing_verdict_is_no_number(ragged: Any) -> None:
     score, _ = play("relevant", [1, 0, 0], {"first": ragged, "second": [0, 0, 0, 0]})
     assert score.value is None
     assert score.status == "failed"
+
+
+def test_repeated_and_blank_chunks_are_not_judged() -> None:
+    score, asked = play("relevant", [1, 0, 0], {"first": [1, 1, 0, 1]}, contexts=["first", " ", "First"])
+    assert (score.value, score.flags) == (1 / 3, ("DUPLICATE_IDS", "BLANK_CHUNKS"))
+    assert kinds(asked) == ["list_claims"] * 2 + ["verify_claims"] * 2
+
+
+def test_a_short_reference_that_stands_for_its_claim_is_flagged() -> None:
+    texts = {"answer": "This is a text with more words in it than a short answer has.", "reference": "R."}
+    listed = lambda prompt: {"claims": [] if prompt.text == texts["reference"] else [{"id": 1, "text": "x"}]}  # noqa: E731
+    score, _ = played(NoiseSensitivity(), {**SAMPLE, **texts}, detect_refusal={"refused": 0}, list_claims=listed,
+                      verify_claims=lambda prompt: {"verdicts": [{"id": id, "verdict": 0} for id, _ in prompt.claims]})
+    assert (score.value, score.flags) == (0.0, ("SINGLE_CLAIM_FALLBACK",))
+
+
+def test_details_compute_the_score_again() -> None:
+    score, _ = play("irrelevant", [1, 0, 0], {"first": [1, 1, 0, 1], "second": [0, 0, 1, 0]})
+    wrong = [one for one in score.details["claims"] if not one["correct"] and one["chunks"]]
+    mine = [one for one in wrong if not set(one["chunks"]) & set(score.details["relevant_chunks"])]
+    assert (len(mine), score.details["denominator"]) == (score.details["numerator"], 3)

@@ -43,6 +43,7 @@ def test_the_four_outcomes(refused: Any, should_refuse: Any, value: float, outco
         (METRIC, {"answer": " "}, "NO_LABEL"),
         (DERIVING, {"answer": None}, "NO_ANSWER"),
         (DERIVING, {"question": " "}, "NO_QUESTION"),
+        (DERIVING, {"contexts": None}, "NO_CONTEXT"),
     ],
 )
 def test_skipped_without_a_prompt(metric: RefusalAccuracy, fields: dict[str, Any], code: str) -> None:
@@ -66,8 +67,8 @@ def test_the_label_is_derived_where_there_is_none(refused: int, answerable: int,
     assert result.usage.prompts == 2
 
 
-@pytest.mark.parametrize("contexts", [None, [], ["", None]])
-def test_without_contexts_nothing_can_be_answered(contexts: Any) -> None:
+@pytest.mark.parametrize("contexts", [[], ["", None]])
+def test_where_nothing_was_retrieved_nothing_can_be_answered(contexts: Any) -> None:
     for refused, value in ((1, 1.0), (0, 0.0)):
         result, asked = played(DERIVING, {**SAMPLE, "contexts": contexts}, detect_refusal={"refused": refused})
         assert (result.value, kinds(asked)) == (value, ["detect_refusal"])
