@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rageval_spark.metrics.table import parts
 
 from rageval_spark.errors import JudgeFault
 from rageval_spark.metric import Metric
@@ -22,6 +21,7 @@ from rageval_spark.prompts.items import ItemPrompt
 from rageval_spark.prompts.kinds import KINDS
 from rageval_spark.prompts.prompt import Unacceptable
 from rageval_spark.prompts.rendering import schema_of
+from rageval_spark.report.catalogue import parts
 from rageval_spark.sample import FIELDS
 from rageval_spark.score import FAILED, FLAGS, SKIPPED, Score
 from tests.playing import PARAMETERS, built, played

@@ -31,7 +31,7 @@ Definition: 2 = it gives all that the reference answers to the question, and con
 Rules:
 1. Only what "question" asks for counts. Background that the response leaves out, and additions that do not contradict "reference", change nothing.
 2. Another number, date, name, unit, condition or negation than in "reference" is wrong, even if you know it to be true. What you know yourself does not count.
-3. Other words, another order, a shorter form of the same name and another way to write the same number or date are right.
+3. Other words, another order, a shorter form of the same name, another way to write the same number or date, and an answer that follows at once from the response are right. Repeating the question, or a step on the way to the answer, is no part of it.
 4. Where "reference" says that there is no answer, a response that says so too is 2, and any other is 0.
 5. Where "reference" lists several texts, each alone is a right answer: rate by the one that is nearest. Where "history" is given, "question" is the next turn of that conversation.
 
@@ -48,7 +48,7 @@ Rating 0: the same question and reference, response "It opened in 1923 and is 50
 规则：
 1. 只看 "question" 所问的内容。未提及背景，或补充了与 "reference" 不矛盾的内容，都不影响评分。
 2. 数字、日期、名称、单位、条件或否定与 "reference" 不同即为错误，即使你知道它是真的。你自己的知识不算。
-3. 措辞不同、顺序不同、同一名称的简称、同一数字或日期的另一种写法，均为正确。
+3. 措辞不同、顺序不同、同一名称的简称、同一数字或日期的另一种写法，均为正确；由回复直接推出的答案也正确。重复问题或只给出得出答案的中间步骤，不算答案的一部分。
 4. "reference" 说明没有答案时，同样这样说的回答为 2，其他回答为 0。
 5. "reference" 列出多个文本时，每个单独都是正确答案：按最接近的一个评分。给出 "history" 时，"question" 是该对话的下一轮。
 

@@ -39,7 +39,7 @@ Definition: a claim is one statement of fact that is true or false by itself.
 
 Rules:
 1. Cover all that "text" asserts, in its order; a step to take or a recommendation is a claim too ("To export, click Save."). Add nothing and correct nothing: a false statement is a claim.
-2. One fact a claim. Keep numbers, names, dates, units, conditions, negations and hedges ("up to", "may") exactly.
+2. One fact a claim; a claim that is repeated is listed once. Keep numbers, names, dates, units, conditions, negations and hedges ("up to", "may") exactly. Leave out where the text says that it has a fact from ("according to passage 2").
 3. Each claim must be understood alone: put names in place of "it", "they", "there". Use "question" (and "history", the earlier turns, where it is given) only for that. If the text is a bare answer ("Paris", "Yes"), make it a full sentence with what the question asks.
 4. No claims: questions, greetings, offers of help, and statements that the answer is not known, not given or not in the documents. If there is nothing else, the list is empty.
 
@@ -55,7 +55,7 @@ Write each claim in the language of "text". Number them from 1.{insist}""",
 
 规则：
 1. 按原文顺序覆盖 "text" 断言的全部内容；操作步骤和建议也是陈述（“导出时点击保存。”）。不添加，不纠正：错误的说法同样是一条陈述。
-2. 一条陈述只含一个事实。数字、名称、日期、单位、条件、否定和限定语（“最多”“可能”）必须原样保留。
+2. 一条陈述只含一个事实，重复的陈述只列一次。数字、名称、日期、单位、条件、否定和限定语（“最多”“可能”）必须原样保留。文本所说的事实出处（“根据第二段”）略去不写。
 3. 每条陈述单独读也要明白：把“它”“他们”“那里”换成所指的名称；"question"（以及给出时的 "history"，即先前的对话）只用于此。如果文本只是一个简短的答案（“巴黎”“是的”），请结合问题把它写成完整的句子。
 4. 以下不算陈述：提问、问候、主动提供帮助，以及“不知道”“未提供”“文档中没有”之类的说法。若除此之外别无内容，列表为空。
 

@@ -30,7 +30,7 @@ Decide whether "text" declines to answer "question".
 Definition: refused is 1 when the text gives no answer at all: it says that it does not know, cannot or may not answer, that the documents do not tell, or it only asks back, greets or acknowledges. Otherwise it is 0.
 
 Rules:
-1. A real attempt is 0, even if it is wrong, partial, hedged or followed by a warning.
+1. A real attempt is 0, even if it is wrong, hedged or followed by a warning, or answers one part and says that it does not know another.
 2. An apology with nothing of the answer behind it is 1, however long it is and whatever else it offers.
 3. "No" or "there is none" as the answer to the question is 0.
 4. Whether declining was right does not matter. Where "history" is given, "question" is the next turn of that conversation.
@@ -43,7 +43,7 @@ Not refused (0): the same question, text "I am not certain, but the handbook men
 定义：文本完全没有给出答案时 refused 为 1：它说不知道、不能或不便回答、文档中没有说明，或者只是要求澄清、问候、表示收到。否则为 0。
 
 规则：
-1. 真正尝试回答为 0，即使答错、只答一部分、语气不确定或附有提醒。
+1. 真正尝试回答为 0，即使答错、语气不确定、附有提醒，或只答一部分而说明其余不知道。
 2. 只有道歉而没有任何答案内容为 1，无论写得多长、另外提供了什么。
 3. 对问题本身回答“不”“没有”为 0。
 4. 拒绝得是否恰当不作考虑。给出 "history" 时，"question" 是该对话的下一轮。

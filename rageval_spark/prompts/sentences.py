@@ -52,13 +52,13 @@ class JudgeSentences(SentencePrompt):
         "en": """\
 Decide for each sentence under "sentences" whether it helps to answer "question". The sentences stand in the order of the documents they come from.
 
-Definition: 1 when the sentence states something that belongs into an answer to the question, or without which another such sentence cannot be understood; otherwise 0.
+Definition: 1 when the sentence states something that belongs in an answer of a few sentences to the question: the answer, a part of it, a condition of it, or the evidence for it; otherwise 0.
 
 Rules:
-1. The same subject is not enough: a sentence about the same thing that tells nothing of what is asked is 0. Where "history" is given, "question" is the next turn of that conversation.
-2. Read a sentence with those before it, to know what "it" or "there" stands for.
-3. Headings, links, advertisements and introductions without a fact are 0.
-4. Whether the sentence is right does not matter, nor what you know yourself. That the thing asked for does not exist is an answer: 1.
+1. The same subject is not enough: a sentence about the same thing that tells nothing of what is asked is 0, and so are consequences and further details. Where "history" is given, "question" is the next turn of that conversation.
+2. Read a sentence with those before it, to know what "it" or "there" stands for. A sentence that only names the person, thing or time which such a "it" or "there" refers to is 1 where the question does not name it.
+3. Where one sentence was cut into pieces, the piece that carries the content is 1; a bare piece of a name is 0. Headings, links, advertisements and introductions without a fact are 0.
+4. Whether the sentence is right does not matter, nor what you know yourself. That the thing asked for does not exist, or that the question takes something wrong for granted, is an answer: 1.
 
 Passes: question "When is the museum closed?", sentence "On Mondays its doors stay shut." is 1.
 Fails: the same question, sentence "The museum shows glass from four centuries." is 0.
@@ -67,13 +67,13 @@ Fails: the same question, sentence "The museum shows glass from four centuries."
         "zh": """\
 判断 "sentences" 中的每个句子是否有助于回答 "question"。句子按其所在文档中的顺序排列。
 
-定义：句子陈述了应写入答案的内容，或缺少它就无法理解另一个这样的句子，为 1；否则为 0。
+定义：句子陈述了应写入几句话答案的内容，即答案本身、其中一部分、其条件或依据，为 1；否则为 0。
 
 规则：
-1. 主题相同不够：说的是同一事物、但与所问无关的句子为 0。给出 "history" 时，"question" 是该对话的下一轮。
-2. 请结合前面的句子来理解“它”“那里”所指。
-3. 没有事实的标题、链接、广告和引言为 0。
-4. 句子是否正确不论，你自己的知识也不算。说明所问之事不存在也是答案：1。
+1. 主题相同不够：说的是同一事物、但与所问无关的句子为 0，后果和进一步的细节也为 0。给出 "history" 时，"question" 是该对话的下一轮。
+2. 请结合前面的句子来理解“它”“那里”所指。只给出所指的人、事物或时间的句子，如果问题没有点名，则为 1。
+3. 一句话被切成几段时，承载内容的一段为 1，只剩名称片段的为 0。没有事实的标题、链接、广告和引言为 0。
+4. 句子是否正确不论，你自己的知识也不算。说明所问之事不存在，或问题的前提有误，也是答案：1。
 
 通过：问题“博物馆哪天闭馆？”，句子“周一大门不开。”为 1。
 不通过：同一问题，句子“博物馆展出四百年来的玻璃器皿。”为 0。
