@@ -26,7 +26,7 @@ from rageval_spark.sample import FIELDS
 from rageval_spark.score import FAILED, FLAGS, SKIPPED, Score
 from tests.playing import PARAMETERS, built, played
 
-quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 OPTIONS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "answer_relevancy": ({"isolated": True}, {"strictness": 1}),
