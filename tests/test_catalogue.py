@@ -26,7 +26,7 @@ from rageval_spark.sample import FIELDS
 from rageval_spark.score import FAILED, FLAGS, SKIPPED, Score
 from tests.playing import PARAMETERS, built, played
 
-quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 OPTIONS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "answer_relevancy": ({"isolated": True}, {"strictness": 1}),
@@ -88,6 +88,14 @@ samples = st.fixed_dictionaries({}, optional={
     "reference_tool_calls": st.none() | st.lists(st.sampled_from(CALLS), max_size=4),
     "reference_goal": texts, "reference_turns": st.none() | st.integers(-1, 4),
 })  # fmt: skip
+
+WHOLE: dict[str, Any] = {
+    "user_input": "Which river, and how long?", "response": "The Seine [1]. It is 777 km long [2][3].",
+    "retrieved_contexts": ["The Seine.", "777 km.", "Long."], "reference": "The Seine, 777 km.", "should_refuse": False,
+    "retrieved_ids": ["a", "x", "b"], "relevant_ids": ["a", "b"], "tool_calls": CALLS[:2], "reference_tool_calls": CALLS[:1],
+    "messages": [{"role": "user", "content": "Do it."}, {"role": "assistant", "content": "Done."}], "reference_turns": 1,
+}  # fmt: skip
+"""A sample with all that any metric reads."""
 
 # what a judge says
 
@@ -191,11 +199,12 @@ def assert_plain(value: Any) -> None:
 @quick
 @given(samples, st.integers(0, 9999))
 def test_a_number_or_a_code_whatever_the_sample_is(metric: Metric, sample: dict[str, Any], seed: int) -> None:
-    score, asked = played_with(well_formed, metric, sample, seed)
-    assert_sound(score, metric)
-    assert {prompt.kind for prompt in asked} <= set(metric.asks)
-    seen = {name: value for name, value in sample.items() if name in metric.takes() or name == "history"}
-    assert played_with(well_formed, metric, seen, seed) == (score, asked)  # it reads what it says that it reads
+    for sampled in (sample, {**WHOLE, **sample}):
+        score, asked = played_with(well_formed, metric, sampled, seed)
+        assert_sound(score, metric)
+        assert {prompt.kind for prompt in asked} <= set(metric.asks)
+        seen = {name: value for name, value in sampled.items() if name in metric.takes() or name == "history"}
+        assert played_with(well_formed, metric, seen, seed) == (score, asked)  # it reads what it says that it reads
 
 
 @pytest.mark.parametrize("metric", JUDGED, ids=called)
@@ -205,15 +214,6 @@ def test_a_number_or_a_code_whatever_the_judge_says(metric: Metric, sample: dict
     for sampled in (sample, {**WHOLE, **sample}):
         score, _ = played_with(malformed, metric, sampled, seed)
         assert_sound(score, metric)
-
-
-WHOLE: dict[str, Any] = {
-    "user_input": "Which river, and how long?", "response": "The Seine [1]. It is 777 km long [2][3].",
-    "retrieved_contexts": ["The Seine.", "777 km.", "Long."], "reference": "The Seine, 777 km.", "should_refuse": False,
-    "retrieved_ids": ["a", "x", "b"], "relevant_ids": ["a", "b"], "tool_calls": CALLS[:2], "reference_tool_calls": CALLS[:1],
-    "messages": [{"role": "user", "content": "Do it."}, {"role": "assistant", "content": "Done."}], "reference_turns": 1,
-}  # fmt: skip
-"""A sample with all that any metric reads."""
 
 
 @pytest.mark.parametrize("metric", EVERY, ids=called)

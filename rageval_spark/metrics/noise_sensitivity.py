@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from rageval_spark.errors import JudgeFault
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.claims import VerifyClaims
+from rageval_spark.prompts.items import chunked
 from rageval_spark.prompts.steps import chunks_of, claims_of
 from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score
@@ -22,8 +23,8 @@ class NoiseSensitivity(Metric):
     Skipped without a response (NO_ANSWER), contexts (NO_CONTEXT) or a reference (NO_REFERENCE), and where the response
     or the reference claims nothing (NO_CLAIMS, NO_REFERENCE_CLAIMS).
     Prompts: 2 to list the claims of response and reference, 1 per 20 claims of the response to verify them by the
-    reference, and for each distinct chunk 1 per 20 claims of both; 1 or 2 more for a text of which none were
-    listed.
+    reference, and for each distinct chunk 1 per 20 claims of both, or of each where one is a short answer; 1 or 2 more
+    for a text of which none were listed.
     Source: RAGChecker (arXiv 2408.08067), noise sensitivity in relevant and irrelevant chunks, with claims in place of
     triplets.
     """
@@ -51,12 +52,15 @@ class NoiseSensitivity(Metric):
         expected = yield from claims_of(sample, sample.reference_text, "NO_REFERENCE_CLAIMS")
         first = len(claims.claims) + 1
         both = (*claims.claims, *enumerate((text for _, text in expected.claims), first))
-        by_reference, *by_chunk = yield [
+        sides = [(both[:first - 1], claims.question), (both[first - 1:], expected.question)]
+        if claims.question == expected.question:  # else the claims of one text only are read with the question
+            sides = [(both, claims.question)]
+        by_reference, *answers = yield [
             VerifyClaims(claims.claims, text=sample.reference_text, question=claims.question),
-            *(VerifyClaims(both, ((rank, text),), question=claims.question or expected.question)
-              for rank, text in chunks.judged)]
-        if fault := next((one for one in (by_reference, *by_chunk) if isinstance(one, JudgeFault)), None):
+            *(VerifyClaims(side, (chunk,), question=question) for chunk in chunks.judged for side, question in sides)]
+        if fault := next((one for one in (by_reference, *answers) if isinstance(one, JudgeFault)), None):
             return Score.failed(fault.code, fault.reason, flags=claims.flags)
+        by_chunk = [{id: one for answer in of_one for id, one in answer.items()} for of_one in chunked(answers, len(sides))]
         details: list[dict[str, Any]] = [
             {"id": id, "text": text, "correct": by_reference[id].value,
              "chunks": [rank for (rank, _), one in zip(chunks.judged, by_chunk, strict=True) if one[id].value]}

@@ -92,3 +92,16 @@ def test_details_compute_the_score_again() -> None:
     wrong = [one for one in score.details["claims"] if not one["correct"] and one["chunks"]]
     mine = [one for one in wrong if not set(one["chunks"]) & set(score.details["relevant_chunks"])]
     assert (len(mine), score.details["denominator"]) == (score.details["numerator"], 3)
+
+
+def test_only_a_short_answer_is_read_with_the_question() -> None:
+    listed = lambda prompt: {"claims": [{"id": 1, "text": "r1"}, {"id": 2, "text": "r2"}] if prompt.text == "R." else []}  # noqa: E731
+
+    def verify(prompt: Any) -> Any:
+        verdict = int(prompt.contexts == ((1, "first"),))
+        return {"verdicts": [{"id": id, "verdict": verdict} for id, _ in prompt.claims]}
+
+    score, asked = played(NoiseSensitivity(), SAMPLE, detect_refusal={"refused": 0}, list_claims=listed, verify_claims=verify)
+    assert (score.value, score.details["relevant_chunks"]) == (1.0, [1])
+    verified = [(prompt.claims, prompt.question) for prompt in asked if prompt.kind == "verify_claims"]
+    assert verified == [(((1, "A."),), "?"), *[(((1, "A."),), "?"), (((2, "r1"), (3, "r2")), None)] * 2]
