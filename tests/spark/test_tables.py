@@ -141,7 +141,8 @@ def test_the_worst_samples_and_the_rows_that_are_not_good(spark: SparkSession, t
         ("a", "faithfulness", 1.0), ("a", "context_recall", 0.0), ("b", "faithfulness", 0.4), ("b", "context_recall", 0.2),
         ("c", "faithfulness", 0.1), ("c", "context_recall", 1.0), ("d", "faithfulness", None), ("e", "faithfulness", 0.9)]
     empty = dict.fromkeys(spark.createDataFrame([], SCORES).columns)
-    rows = [{**empty, "sample_id": sample, "metric": metric, "score": score, "passed": None if score is None else score >= 0.5}
+    rows = [{**empty, "sample_id": sample, "metric": metric, "score": score, "threshold": 0.5,
+             "passed": None if score is None else score >= 0.5}
             for sample, metric, score in scores]
     folder = Folder(str(tmp_path))
     spark.createDataFrame(rows, SCORES).write.parquet(folder.for_spark("scores"))

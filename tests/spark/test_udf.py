@@ -165,7 +165,7 @@ def test_a_metric_without_a_judge(spark: SparkSession) -> None:
         "[('1', '2'), {'a': 1.5, 'b': 2.0}, True, 2, (0.5, 1.0)]", "[('3',), None, None, None, None]"]
     assert held[0].held.flags == ["REFUSAL"]
     frame = spark.sql("select array(1L) i, named_struct('a', 1.0, 'b', null) g, 1 f, 2.0d n, array(1, null) s")
-    assert frame.select(graded("i", "g", "f", "n", "s").alias("held.")).first()[0].code == "INVALID_INPUT"  # type: ignore[index]
+    assert frame.select(graded("i", "g", "f", "n", "s").alias("held.")).first()[0].code == "INVALID_SCORE"  # type: ignore[index]
     frame = frame.drop("s").selectExpr("*", "'[1, 0.5]' s")
     [row] = frame.select(graded("i", "g", "f", "n", "s").alias("held")).collect()
     assert row.held.reason == "[('1',), {'a': 1.0}, True, 2, (1.0, 0.5)]"
