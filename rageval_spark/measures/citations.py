@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from rageval_spark.errors import JudgeFault
 from rageval_spark.measures.markers import Cited, cited
+from rageval_spark.metric import Layer, Metric
 from rageval_spark.prompts.claims import VerifyClaims
 from rageval_spark.prompts.sentences import FindStatements
 from rageval_spark.sample import Sample, blank
@@ -63,6 +64,20 @@ class Citations:
     def details(self) -> dict[str, Any]:
         return {"statements": [one.details() for one in self.statements], "citations": self.count,
                 "recall": self.recall, "precision": self.precision, "f1": self.f1}
+
+
+@dataclass(frozen=True)
+class CitationMetric(Metric):
+    """A metric of the citations of a response. A subclass gives `name`, and the number that counts.
+
+    `first` is the number of the marker that stands for the first context.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
+    asks: ClassVar[tuple[str, ...]] = ("find_statements", "verify_claims")
+    layer: ClassVar[Layer] = "generation"
+
+    first: int = 1
 
 
 def citations_of(sample: Sample, first: int) -> Generator[Any, Any, Citations]:

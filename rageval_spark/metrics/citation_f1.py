@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rageval_spark.measures.citations import citations_of
-from rageval_spark.metric import Flow, Layer, Metric
+from rageval_spark.measures.citations import CitationMetric, citations_of
+from rageval_spark.metric import Flow
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 
 @dataclass(frozen=True)
-class CitationF1(Metric):
+class CitationF1(CitationMetric):
     """Harmonic mean of citation recall and citation precision.
 
     In [0, 1], higher is better; 0 where one of the two is, and, flagged NO_CITATIONS, where nothing is cited.
@@ -24,12 +24,6 @@ class CitationF1(Metric):
     """
 
     name: ClassVar[str] = "citation_f1"
-    reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
-    asks: ClassVar[tuple[str, ...]] = ("find_statements", "verify_claims")
-    layer: ClassVar[Layer] = "generation"
-
-    first: int = 1
-    """The number of the marker that stands for the first context."""
 
     def score(self, sample: Sample) -> Flow:
         citations = yield from citations_of(sample, self.first)

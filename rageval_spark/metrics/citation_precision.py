@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rageval_spark.measures.citations import citations_of
-from rageval_spark.metric import Flow, Layer, Metric
+from rageval_spark.measures.citations import CitationMetric, citations_of
+from rageval_spark.metric import Flow
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 
 @dataclass(frozen=True)
-class CitationPrecision(Metric):
+class CitationPrecision(CitationMetric):
     """Share of the response's citations that are of use to the statement they stand at.
 
     In [0, 1], higher is better. A citation is of use when its statement is supported, and the cited context supports it
@@ -25,12 +25,6 @@ class CitationPrecision(Metric):
     """
 
     name: ClassVar[str] = "citation_precision"
-    reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
-    asks: ClassVar[tuple[str, ...]] = ("find_statements", "verify_claims")
-    layer: ClassVar[Layer] = "generation"
-
-    first: int = 1
-    """The number of the marker that stands for the first context."""
 
     def score(self, sample: Sample) -> Flow:
         citations = yield from citations_of(sample, self.first)

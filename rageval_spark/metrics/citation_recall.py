@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rageval_spark.measures.citations import citations_of
-from rageval_spark.metric import Flow, Layer, Metric
+from rageval_spark.measures.citations import CitationMetric, citations_of
+from rageval_spark.metric import Flow
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 
 @dataclass(frozen=True)
-class CitationRecall(Metric):
+class CitationRecall(CitationMetric):
     """Share of the response's statements that the contexts they cite support.
 
     In [0, 1], higher is better; 0, flagged NO_CITATIONS, where nothing is cited. A sentence that states no fact needs no
@@ -25,12 +25,6 @@ class CitationRecall(Metric):
     """
 
     name: ClassVar[str] = "citation_recall"
-    reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
-    asks: ClassVar[tuple[str, ...]] = ("find_statements", "verify_claims")
-    layer: ClassVar[Layer] = "generation"
-
-    first: int = 1
-    """The number of the marker that stands for the first context."""
 
     def score(self, sample: Sample) -> Flow:
         citations = yield from citations_of(sample, self.first)
