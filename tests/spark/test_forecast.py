@@ -6,12 +6,18 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from rageval_spark.config import Config, parse
-from rageval_spark.forecast import Forecast, forecast, lines
+from rageval_spark.forecast import Forecast, answered, forecast, lines
+from rageval_spark.metric import Reply, play, played
+from rageval_spark.metrics import CATALOGUE
+from rageval_spark.prompts.embedding import Embed
 from rageval_spark.run import run
+from rageval_spark.sample import Sample
 from tests.judge_server import JudgeServer
+from tests.playing import built
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,3 +74,18 @@ def test_it_is_told_with_three_prompts(of: Config) -> None:
     assert "in batches" in said
     assert said.count("\n--- ") == 3
     assert "<data-" in said
+
+
+@pytest.mark.parametrize("name", [name for name, metric in CATALOGUE.items() if metric.asks])
+def test_every_metric_is_played_to_its_end(name: str) -> None:
+    sample = Sample.parse({
+        "question": "How tall is it, and since when?", "answer": "It is 300 m tall [1]. It was built in 1889 [2].",
+        "contexts": ["It is 300 m tall.", "Built in 1889."], "ground_truth": "The tower is 300 m tall since 1889.",
+        "messages": [{"role": "user", "content": "Book it."}, {"role": "assistant", "content": "Done."}]})
+
+    def reply(prompt: Any) -> Reply:
+        return Reply(np.ones(8, dtype="<f4") if isinstance(prompt, Embed) else prompt.value(answered(prompt)))
+
+    found = played(play(built(name), sample), reply)
+    assert found is not None
+    assert found.code in (None, "NO_LABEL"), found.reason
