@@ -52,7 +52,7 @@ def examined(config: Config) -> Iterator[Finding]:
     where = f"{slots} tasks at once, driver memory {spark.conf.get('spark.driver.memory', '1g')}" if slots else "a cluster"
     yield Finding("Spark", "fine", f"version {spark.version}, {where}")
     try:
-        frame = read(spark, source)
+        frame = read(spark, source, plan.groups)
         yield Finding("columns", "fine", ", ".join(f"{name} {kind}" for name, kind in frame.dtypes))
         for group in resolved(plan.groups, frame, source):
             yield from _fed(group)

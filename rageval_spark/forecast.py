@@ -82,7 +82,7 @@ def forecast(config: Config) -> Forecast:
     plan = planned(config)
     source = Source(**config.required_input().model_dump())
     spark = session.own_session(config.spark.master, config.spark.conf)
-    frame = read(spark, source)
+    frame = read(spark, source, plan.groups)
     plan = Plan(resolved(plan.groups, frame, source))
     samples = normalised(frame, plan.groups, config.slices)
     by_fine = count_by_bucket(samples)

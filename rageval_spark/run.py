@@ -111,7 +111,7 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
                          config.coverage_gate, keys, config.public(), config.output.good, wait, config.limits.by_name())
-    return _run(plan, spark, read(spark, source), source, settings)
+    return _run(plan, spark, read(spark, source, plan.groups), source, settings)
 
 
 def _named(run_id: str | None) -> str:

@@ -202,3 +202,10 @@ def test_the_embedded_judge_needs_nothing() -> None:
     entry = {"faithfulness": {"judge": {"provider": "embedded"}, "as": "screen"}}
     uses = planned(parse(config(evaluate=[{"metrics": [entry, "faithfulness"]}]))).groups[0].uses
     assert [type(use.judge) for use in uses] == [EmbeddedJudge, HttpJudge]
+
+
+def test_a_name_of_ones_own_is_taken_as_it_is_and_told_apart_only_in_lists() -> None:
+    entries = [{"precision": {"k": 5, "retrieved": True, "as": "mine"}}, {"recall": {"k": [1, 5], "as": "found"}},
+               {"mrr": {"k": 3}}]
+    plan = planned(parse({"input": {"path": "x.jsonl"}, "output": {"path": "out"}, "evaluate": [{"metrics": entries}]}))
+    assert [use.name for use in plan.groups[0].uses] == ["mine", "found@1", "found@5", "mrr@3"]

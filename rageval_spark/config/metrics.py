@@ -86,15 +86,17 @@ def metric_uses(entry: MetricEntry, config: Config) -> list[MetricUse]:
     parameters = {key: value for key, value in given.items() if key not in OF_THE_USE}
     listed = [key for key in class_of(name).several if isinstance(parameters.get(key), list)]
     combined = [dict(zip(listed, values, strict=True)) for values in itertools.product(*(parameters[key] for key in listed))]
-    return [use_of(metric_of(name, {**parameters, **one}), config.judge, config.embeddings, given, config.scale)
-            for one in combined]
+    metrics = [metric_of(name, {**parameters, **one}) for one in combined]
+    named = [{**given, "as": f"{given['as']}{metric.suffix}"} if listed and "as" in given else given for metric in metrics]
+    return [use_of(metric, config.judge, config.embeddings, mine, config.scale)
+            for metric, mine in zip(metrics, named, strict=True)]
 
 
 def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | None,
            given: Mapping[str, Any] = NOTHING, scale: float = 1) -> MetricUse:
     """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale, half of it by default), its
     name, what its judge has otherwise, and of how many votes it is."""
-    name = str(given.get("as") or metric.name) + metric.suffix
+    name = str(given.get("as") or metric.name + metric.suffix)
     threshold = given.get("threshold", scale / 2)
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= scale:
         raise ConfigError(f"evaluate.metrics.{name}.threshold lies in [0, {scale:g}], found {threshold!r}")

@@ -48,15 +48,24 @@ def calls_in(messages: Iterable[Message]) -> tuple[Call, ...]:
 
 
 def _message(item: Any) -> Message:
-    """A message in the form of OpenAI's chat API; role may stand as type or speaker, content as text."""
+    """A message in the form of OpenAI's chat API, or of its Responses API or Anthropic's; role may stand as type or speaker,
+    content as text."""
     role = next((item[key] for key in ("role", "type", "speaker") if item.get(key)), None) if isinstance(item, Mapping) else None
     if not isinstance(role, str):
         shown = well_formed(repr(item))
         raise JudgeFault("INVALID_INPUT", f"messages: expected objects with role and content, found {shown[:80]}")
-    called = item.get("tool_calls") or ([item["function_call"]] if item.get("function_call") else [])
+    if role == "function_call":  # an item of OpenAI's Responses API
+        return Message(ASSISTANT, "", calls_of("messages", [item]))
+    called = item.get("tool_calls") or ([item["function_call"]] if item.get("function_call") else _used(item.get("content")))
     if not isinstance(called, Sequence) or isinstance(called, str):
         raise JudgeFault("INVALID_INPUT", f"messages: expected tool_calls as a list, found {well_formed(repr(called))[:80]}")
     return Message(_role(role), _text(item.get("content", item.get("text"))), calls_of("messages", called))
+
+
+def _used(content: Any) -> list[Any]:
+    """The calls that stand among the parts of a content, as Anthropic's API has them."""
+    parts = content if isinstance(content, Sequence) and not isinstance(content, str) else ()
+    return [part for part in parts if isinstance(part, Mapping) and part.get("type") == "tool_use"]
 
 
 def _role(role: str) -> str:

@@ -14,6 +14,7 @@ class HitRate(RankingMetric):
     """Share of samples for which at least one relevant id is among the first `k` retrieved ones.
 
     0 or 1 for a sample, higher is better. Without `k` all retrieved ids count.
+    Ids stand in the order of their ranks; where there are retrieved_scores, those decide, the highest first.
     Skipped without relevant ids (NO_RELEVANT_IDS) or where the retrieved ids are missing (NO_RETRIEVED_IDS).
     Prompts: none.
     Source: trec_eval (success).

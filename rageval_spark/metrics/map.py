@@ -16,6 +16,7 @@ class MAP(RankingMetric):
     In [0, 1], higher is better: 1 where all relevant ids come first. Only the first `k` retrieved ids count; with
     `norm: capped` the average is over min(relevant, `k`), so that 1 can be reached. The average over samples is the mean
     average precision. A repeat of an id keeps its rank and counts 0.
+    Ids stand in the order of their ranks; where there are retrieved_scores, those decide, the highest first.
     Skipped without relevant ids (NO_RELEVANT_IDS) or where the retrieved ids are missing (NO_RETRIEVED_IDS).
     Prompts: none.
     Source: trec_eval (map, map_cut); `norm: capped` as Kaggle and Dingo have it.

@@ -15,6 +15,7 @@ class MRR(RankingMetric):
 
     In [0, 1], higher is better: 1 where a relevant id comes first, 0 where none is among the first `k`. Without `k` all
     retrieved ids count. The average over samples is the mean reciprocal rank.
+    Ids stand in the order of their ranks; where there are retrieved_scores, those decide, the highest first.
     Skipped without relevant ids (NO_RELEVANT_IDS) or where the retrieved ids are missing (NO_RETRIEVED_IDS).
     Prompts: none.
     Source: trec_eval (recip_rank).

@@ -18,6 +18,7 @@ class NDCG(RankingMetric):
     In [0, 1], higher is better: 1 where the first `k` are the best there are, in their order. An id's gain is its grade,
     or 2^grade - 1 with `gain: exponential`, over log2(rank + 1). The best order does not depend on how many ids were
     retrieved; without `k` it has all relevant ids. A repeat of an id keeps its rank and gains 0.
+    Ids stand in the order of their ranks; where there are retrieved_scores, those decide, the highest first.
     Skipped without relevant ids (NO_RELEVANT_IDS) or where the retrieved ids are missing (NO_RETRIEVED_IDS).
     Prompts: none.
     Source: Järvelin and Kekäläinen 2002, discounted at every rank as in trec_eval (ndcg, ndcg_cut); the exponential gain

@@ -15,6 +15,7 @@ class Recall(RankingMetric):
 
     In [0, 1], higher is better. With more than `k` relevant ids it cannot reach 1, unless `capped`: then it is the share
     of min(relevant, `k`). Without `k` all retrieved ids count.
+    Ids stand in the order of their ranks; where there are retrieved_scores, those decide, the highest first.
     Skipped without relevant ids (NO_RELEVANT_IDS) or where the retrieved ids are missing (NO_RETRIEVED_IDS).
     Prompts: none.
     Source: trec_eval (recall, set_recall); `capped` as BEIR (arXiv 2104.08663) has it.

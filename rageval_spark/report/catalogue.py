@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
+from rageval_spark.errors import ConfigError
 from rageval_spark.judges.embedded import ANSWERS
 from rageval_spark.metric import Metric
 from rageval_spark.metrics import CATALOGUE, NAMED
@@ -36,9 +37,17 @@ def _row(metric: type[Metric]) -> tuple[str, ...]:
 
 def _judge(metric: type[Metric]) -> str:
     """Whom it asks: nobody, any judge (the embedded one too), or a model."""
-    kinds = set(metric.asks) - {"embed"}
+    kinds = set(_plain(metric).asks) - {"embed"}
     judge = [] if not kinds else ["any"] if kinds <= set(ANSWERS) and "embed" not in metric.asks else ["a model"]
     return ", ".join([*judge, *(["embeddings"] if "embed" in metric.asks else [])]) or "none"
+
+
+def _plain(metric: type[Metric]) -> Metric | type[Metric]:
+    """The metric without parameters, or its class where it needs some: what it asks may go by them."""
+    try:
+        return metric()
+    except ConfigError:
+        return metric
 
 
 def described(name: str) -> Iterator[str]:
@@ -46,6 +55,7 @@ def described(name: str) -> Iterator[str]:
     KeyError for a name that is none."""
     metric = NAMED[name]
     yield f"{metric.name}\n\n{inspect.getdoc(metric)}"
+    yield f"Layer: {metric.layer}. Reads: {_reads(metric)}. Judge: {_judge(metric)}."
     yield "Parameters: " + (", ".join(map(_parameter, fields(metric))) or "none") + ". All metrics: threshold, judge, votes, as."
     if metric.several:
         yield f"A list of {' or '.join(metric.several)} stands for one metric each."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -37,13 +37,20 @@ class Source:
         return self.table or self.path or "the DataFrame"
 
 
-def read(spark: SparkSession, source: Source) -> DataFrame:
+AS_WRITTEN = ("retrieved_ids", "retrieved_scores", "relevant_ids", "relevance", "messages", "tools", "tool_calls",
+              "reference_tool_calls")
+"""Fields that are read from JSON as they stand there. A type for all rows would bend them: 1 to "1" or 1.0 where another row
+has it otherwise, keys that differ in case alone to one."""
+
+
+def read(spark: SparkSession, source: Source, groups: Sequence[FieldGroup] = ()) -> DataFrame:
     """The rows of a dataset, a malformed JSON or CSV row as one with its text in `_corrupt_record`.
 
-    Raises InputError naming what was not found, not readable or empty.
+    In JSON the columns that groups map, or that go by name, to AS_WRITTEN are texts. Raises InputError naming what was not
+    found, not readable or empty.
     """
     try:
-        frame = spark.table(source.table) if source.table else _read_path(spark, source)
+        frame = spark.table(source.table) if source.table else _read_path(spark, source, groups)
         if source.where:
             frame = frame.where(source.where)
         columns = frame.columns
@@ -55,7 +62,7 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
     return frame
 
 
-def _read_path(spark: SparkSession, source: Source) -> DataFrame:
+def _read_path(spark: SparkSession, source: Source, groups: Sequence[FieldGroup]) -> DataFrame:
     path = source.path or ""
     kind = source.format or next((name for suffix, name in FORMATS.items() if path.endswith(suffix)), None)
     if kind is None:
@@ -63,10 +70,32 @@ def _read_path(spark: SparkSession, source: Source) -> DataFrame:
                          f"(json, parquet, csv, or any that Spark reads)")
     kind = {"jsonl": "json"}.get(kind, kind)
     reader = spark.read.format(kind).options(**{**OPTIONS.get(kind, {}), **source.options})
+    if kind == "json":
+        return reader.schema(_of_json(spark, reader, path, groups)).load(path)
     frame = reader.load(path)
     if kind == "csv":  # only with a schema that has a place for it does a malformed row show itself
         frame = reader.schema(frame.schema.add(CORRUPT, T.StringType())).load(path)
     return frame
+
+
+def _of_json(spark: SparkSession, reader: DataFrameReader, path: str, groups: Sequence[FieldGroup]) -> T.StructType:
+    """The schema of JSON lines, with texts for AS_WRITTEN; for all objects where keys within them differ in case alone."""
+    texts = {group.fields.get(field) for group in groups for field in AS_WRITTEN}
+    texts |= {name for field in AS_WRITTEN for name in (field, *ALIASES.get(field, ()))}
+    try:
+        found = reader.load(path).schema
+        nested: tuple[type[T.DataType], ...] = ()
+    except PySparkException as error:
+        if "COLUMN_ALREADY_EXISTS" not in str(error):
+            raise
+        before = spark.conf.get("spark.sql.caseSensitive", "false")
+        spark.conf.set("spark.sql.caseSensitive", "true")  # for this look alone
+        try:
+            found, nested = reader.load(path).schema, (T.StructType, T.ArrayType)
+        finally:
+            spark.conf.set("spark.sql.caseSensitive", str(before))
+    return T.StructType([T.StructField(one.name, T.StringType()) if one.name in texts or isinstance(one.dataType, nested) else one
+                         for one in found])
 
 
 def resolved(groups: Sequence[FieldGroup], frame: DataFrame, source: object = "the data") -> tuple[FieldGroup, ...]:

@@ -269,3 +269,19 @@ def test_exact_matches_are_the_multiset_intersection(made: list[Any], expected: 
                                    f1(made, expected, order="sequence"))
     assert None not in (value, ordered, credited, sequence)
     assert (sequence or 0.0) <= (ordered or 0.0) <= (value or 0.0) <= (credited or 0.0) <= 1.0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": [{"type": "text", "text": "So."}, {"type": "tool_use", "name": "a", "input": {"x": 1}}]},
+        {"type": "function_call", "name": "a", "arguments": '{"x": 1}'},
+        {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "a", "arguments": '{"x": 1}'}}]},
+    ],
+)  # fmt: skip
+def test_calls_in_the_messages_of_several_interfaces(message: dict[str, Any]) -> None:
+    user = {"role": "user", "content": "Do it."}
+    score, _ = played(ToolCallF1(), {"messages": [user, message], "reference_tool_calls": [call("a", x=1)]})
+    assert score.value == 1.0
+    score, _ = played(ToolCallF1(), {"messages": [user, message], "reference_tool_calls": []})
+    assert score.value == 0.0

@@ -60,3 +60,27 @@ def test_one_run_of_every_layer(spark: SparkSession, tmp_path: Path) -> None:
     assert (noisy["count"], noisy["n_failed"], noisy["n_skipped"]) == (0, 1, 1)
     assert (noisy["average_low"], noisy["average_high"]) == (1.0, 0.0)
     assert found.summary["coverage"] == pytest.approx(21 / 22)
+
+
+def test_what_json_holds_is_read_as_it_stands_there(spark: SparkSession, tmp_path: Path) -> None:
+    def row(id: str, made: Any, expected: Any, ids: Any, grades: Any) -> dict[str, Any]:
+        return {"id": id, "tool_calls": [{"name": "f", "arguments": made}], "retrieved_ids": ids, "relevance": grades,
+                "reference_tool_calls": [{"name": "f", "arguments": expected}]}
+
+    rows = [
+        row("one", {"x": 1}, {"x": 1}, ["Doc1"], {"Doc1": 1}),
+        row("two", {"x": "s"}, {"x": 5}, ["doc1"], {"doc1": 1}),  # a text where the first has a number
+        row("three", {"X": 1}, {"X": 999}, [2], {"2": 1.5}),  # a key in another case, ids as numbers
+        row("four", {"x": None}, {}, [1.5], {"1": 1}),  # no id: alone with its fault
+    ]  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    found = run(parse({"input": {"path": str(tmp_path / "rows.jsonl")}, "output": {"path": str(tmp_path / "out")},
+                       "gates": {"coverage": 0.0}, "evaluate": [
+                           {"metrics": ["tool_call_f1"]},
+                           {"metrics": [{"recall": {"as": "found"}}],
+                            "fields": {"retrieved_ids": "retrieved_ids", "relevance": "relevance"}}]}))
+    scores = {(one.metric, one.sample_id): one.score for one in found.scores.collect()}
+    assert scores == {
+        ("tool_call_f1", "one"): 1.0, ("tool_call_f1", "two"): 0.0,
+        ("tool_call_f1", "three"): 0.0, ("tool_call_f1", "four"): 1.0,
+        ("found", "one"): 1.0, ("found", "two"): 1.0, ("found", "three"): 1.0, ("found", "four"): None}
