@@ -209,3 +209,9 @@ def test_a_name_of_ones_own_is_taken_as_it_is_and_told_apart_only_in_lists() -> 
                {"mrr": {"k": 3}}]
     plan = planned(parse({"input": {"path": "x.jsonl"}, "output": {"path": "out"}, "evaluate": [{"metrics": entries}]}))
     assert [use.name for use in plan.groups[0].uses] == ["mine", "found@1", "found@5", "mrr@3"]
+
+
+@pytest.mark.parametrize("k", [True, "2", 2.0, "ten"])
+def test_k_is_a_whole_number_and_nothing_like_one(k: Any) -> None:
+    with pytest.raises(ConfigError, match="recall: k: Input should be a valid integer"):
+        metric_of("recall", {"k": k})

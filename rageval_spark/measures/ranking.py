@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pydantic import StrictInt
+
 from rageval_spark.errors import ConfigError
 from rageval_spark.metric import Layer, Metric
 from rageval_spark.sample import Sample
@@ -63,7 +65,7 @@ class RankingMetric(Metric):
     layer: ClassVar[Layer] = "retrieval"
     several: ClassVar[tuple[str, ...]] = ("k",)
 
-    k: int | None = None
+    k: StrictInt | None = None
 
     def __post_init__(self) -> None:
         if self.k is not None and (isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1):
