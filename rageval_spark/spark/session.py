@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from rageval_spark.errors import ConfigError
 
-LOGGING = Path(__file__).with_name("log4j2.properties")
+LOGGING = Path(__file__).absolute().with_name("log4j2.properties")  # in a zip on an executor the path is relative
 OWN_SETTINGS = {
     "spark.ui.enabled": "false",  # a page nobody opens costs half a second and a port
     "spark.sql.session.timeZone": "UTC",
