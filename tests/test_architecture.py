@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import rageval_spark
@@ -50,6 +51,17 @@ def test_nothing_is_used_that_spark_connect_lacks() -> None:
     for file in (PACKAGE / "spark").glob("*.py"):
         used = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
         assert not used & lacking, (file, used & lacking)
+
+
+def test_the_package_works_from_a_zip_by_a_relative_path(tmp_path: Path) -> None:
+    """As executors have it that get it by --py-files."""
+    with zipfile.ZipFile(tmp_path / "package.zip", "w") as zipped:
+        for file in PACKAGE.rglob("*"):
+            if file.suffix != ".pyc" and file.is_file():
+                zipped.write(file, file.relative_to(ROOT))
+    program = ("import sys; sys.path.insert(0, 'package.zip'); import rageval_spark.spark.score as module; "
+               "assert 'package.zip' in module.__file__")
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
 def test_files_stay_readable() -> None:
