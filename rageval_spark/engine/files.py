@@ -102,12 +102,17 @@ class Folder:
 
     def names(self, suffix: str = "") -> list[str]:
         """Names of the files in the folder, sorted; none where there is no folder."""
-        listed = self._opened[0].get_file_info(fs.FileSelector(self.path(), allow_not_found=True))
-        return sorted(info.base_name for info in listed if info.is_file and info.base_name.endswith(suffix))
+        return sorted(info.base_name for info in self._listed() if info.is_file and info.base_name.endswith(suffix))
 
     def folders(self) -> list[str]:
-        listed = self._opened[0].get_file_info(fs.FileSelector(self.path(), allow_not_found=True))
-        return sorted(info.base_name for info in listed if info.type == fs.FileType.Directory)
+        return sorted(info.base_name for info in self._listed() if info.type == fs.FileType.Directory)
+
+    def _listed(self) -> list[fs.FileInfo]:
+        try:
+            found: list[fs.FileInfo] = self._opened[0].get_file_info(fs.FileSelector(self.path(), allow_not_found=True))
+        except FileNotFoundError:  # it came or went between the two looks that pyarrow takes
+            return []
+        return found
 
     def exists(self, name: str = "") -> bool:
         return bool(self._opened[0].get_file_info(self.path(name)).type != fs.FileType.NotFound)
