@@ -71,19 +71,20 @@ def _read_path(spark: SparkSession, source: Source, groups: Sequence[FieldGroup]
     kind = {"jsonl": "json"}.get(kind, kind)
     reader = spark.read.format(kind).options(**{**OPTIONS.get(kind, {}), **source.options})
     if kind == "json":
-        return reader.schema(_of_json(spark, reader, path, groups)).load(path)
+        return _of_json(spark, reader, path, groups)
     frame = reader.load(path)
     if kind == "csv":  # only with a schema that has a place for it does a malformed row show itself
         frame = reader.schema(frame.schema.add(CORRUPT, T.StringType())).load(path)
     return frame
 
 
-def _of_json(spark: SparkSession, reader: DataFrameReader, path: str, groups: Sequence[FieldGroup]) -> T.StructType:
-    """The schema of JSON lines, with texts for AS_WRITTEN; for all objects where keys within them differ in case alone."""
+def _of_json(spark: SparkSession, reader: DataFrameReader, path: str, groups: Sequence[FieldGroup]) -> DataFrame:
+    """The rows of JSON lines, with texts for AS_WRITTEN; for all objects where keys within them differ in case alone."""
     texts = {group.fields.get(field) for group in groups for field in AS_WRITTEN}
     texts |= {name for field in AS_WRITTEN for name in (field, *ALIASES.get(field, ()))}
     try:
-        found = reader.load(path).schema
+        frame = reader.load(path)
+        found = frame.schema
         nested: tuple[type[T.DataType], ...] = ()
     except PySparkException as error:
         if "COLUMN_ALREADY_EXISTS" not in str(error):
@@ -94,8 +95,9 @@ def _of_json(spark: SparkSession, reader: DataFrameReader, path: str, groups: Se
             found, nested = reader.load(path).schema, (T.StructType, T.ArrayType)
         finally:
             spark.conf.set("spark.sql.caseSensitive", str(before))
-    return T.StructType([T.StructField(one.name, T.StringType()) if one.name in texts or isinstance(one.dataType, nested) else one
-                         for one in found])
+    read_as = T.StructType([T.StructField(one.name, T.StringType())
+                            if one.name in texts or isinstance(one.dataType, nested) else one for one in found])
+    return frame if not nested and read_as == found else reader.schema(read_as).load(path)
 
 
 def resolved(groups: Sequence[FieldGroup], frame: DataFrame, source: object = "the data") -> tuple[FieldGroup, ...]:
