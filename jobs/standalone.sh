@@ -16,7 +16,8 @@ build=build/standalone
 mkdir -p "$build"
 
 if [ ! -e "$build/dependencies.zip" ]; then  # for executors; venv-pack or conda-pack do as well
-  "$python" -m pip install --quiet --target "$build/dependencies" pandas'<3' pyarrow numpy requests aiohttp pydantic PyYAML sacrebleu snowballstemmer
+  "$python" -m pip install --quiet --target "$build/dependencies" pandas'<3' pyarrow numpy requests aiohttp pydantic PyYAML \
+    sacrebleu snowballstemmer
   (cd "$build/dependencies" && "$python" -m zipfile -c ../dependencies.zip .)
 fi
 rm -f "$build/rageval_spark.zip"

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.answers import RateAnswer
-from rageval_spark.sample import Sample, blank
+from rageval_spark.prompts.steps import unasked
+from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 
@@ -27,13 +28,9 @@ class AnswerRelevance(Metric):
     layer: ClassVar[Layer] = "generation"
 
     def score(self, sample: Sample) -> Flow:
-        if sample.response is None:
-            return Score.skipped("NO_ANSWER")
-        if not sample.has_question:
-            return Score.skipped("NO_QUESTION")
-        if blank(sample.response):
-            return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",))
-        graded = yield RateAnswer(sample.user_input or "", sample.response, sample.history)
+        if (known := unasked(sample)) is not None:
+            return known
+        graded = yield RateAnswer(sample.user_input or "", sample.response or "", sample.history)
         if graded.refused:
             return Score.of(0.0, graded.reason or "the response declines to answer", flags=("REFUSAL",), rating=graded.rating,
                             refused=1)

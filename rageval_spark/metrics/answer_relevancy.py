@@ -14,7 +14,8 @@ from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.language import language_name, script
 from rageval_spark.prompts.questions import GenerateQuestions
-from rageval_spark.sample import Sample, blank
+from rageval_spark.prompts.steps import unasked
+from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 Vector = np.ndarray[Any, Any]
@@ -48,14 +49,10 @@ class AnswerRelevancy(Metric):
             raise ConfigError(f"answer_relevancy: strictness must be from 1 to 20, not {self.strictness}")
 
     def score(self, sample: Sample) -> Flow:
-        if sample.response is None:
-            return Score.skipped("NO_ANSWER")
-        if not sample.has_question:
-            return Score.skipped("NO_QUESTION")
-        if blank(sample.response):
-            return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",))
+        if (known := unasked(sample)) is not None:
+            return known
         asked = sample.user_input or ""
-        questions, noncommittal = yield from self._questions(sample.response, language_name(asked))
+        questions, noncommittal = yield from self._questions(sample.response or "", language_name(asked))
         if noncommittal:
             return Score.of(0.0, "the response is noncommittal", flags=("REFUSAL",), noncommittal=1,
                             questions=questions)

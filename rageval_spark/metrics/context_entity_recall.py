@@ -8,8 +8,8 @@ from typing import ClassVar
 from rageval_spark.measures.entities import norm, occurs
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.entities import ListEntities
-from rageval_spark.prompts.steps import chunks_of
-from rageval_spark.sample import Sample, blank
+from rageval_spark.prompts.steps import chunks_of, unfound
+from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 
@@ -33,12 +33,8 @@ class ContextEntityRecall(Metric):
     layer: ClassVar[Layer] = "retrieval"
 
     def score(self, sample: Sample) -> Flow:
-        if blank(sample.reference_text):
-            return Score.skipped("NO_REFERENCE")
-        if sample.retrieved_contexts is None:
-            return Score.skipped("NO_CONTEXT", "the data has no retrieved contexts")
-        if not sample.has_context:
-            return Score.of(0.0, "nothing was retrieved")
+        if (known := unfound(sample)) is not None:
+            return known
         listed = yield ListEntities(sample.reference_text)
         wanted = {norm(name): name for name in reversed(listed) if norm(name)}
         if not wanted:

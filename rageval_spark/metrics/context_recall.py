@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.claims import VerifyClaims
-from rageval_spark.prompts.steps import chunks_of, claims_of, share_of
-from rageval_spark.sample import Sample, blank
-from rageval_spark.score import Score
+from rageval_spark.prompts.steps import chunks_of, claims_of, share_of, unfound
+from rageval_spark.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -31,12 +30,8 @@ class ContextRecall(Metric):
     layer: ClassVar[Layer] = "retrieval"
 
     def score(self, sample: Sample) -> Flow:
-        if blank(sample.reference_text):
-            return Score.skipped("NO_REFERENCE")
-        if sample.retrieved_contexts is None:
-            return Score.skipped("NO_CONTEXT", "the data has no retrieved contexts")
-        if not sample.has_context:
-            return Score.of(0.0, "nothing was retrieved")
+        if (known := unfound(sample)) is not None:
+            return known
         claims = yield from claims_of(sample, sample.reference_text, "NO_REFERENCE_CLAIMS")
         [answer] = yield [VerifyClaims(claims.claims, chunks_of(sample).judged, question=claims.question)]
         return share_of(claims, answer, "of the reference found in the contexts")

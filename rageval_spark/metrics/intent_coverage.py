@@ -9,8 +9,8 @@ from rageval_spark.errors import JudgeFault
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.answers import ListIntents, RateIntents
 from rageval_spark.prompts.refusal import DetectRefusal
-from rageval_spark.prompts.steps import numbered, shown
-from rageval_spark.sample import Sample, blank
+from rageval_spark.prompts.steps import numbered, shown, unasked
+from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
 MOST_INTENTS = 8
@@ -34,15 +34,11 @@ class IntentCoverage(Metric):
     layer: ClassVar[Layer] = "generation"
 
     def score(self, sample: Sample) -> Flow:
-        if sample.response is None:
-            return Score.skipped("NO_ANSWER")
-        if not sample.has_question:
-            return Score.skipped("NO_QUESTION")
-        if blank(sample.response):
-            return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",))
-        question = sample.user_input or ""
+        if (known := unasked(sample)) is not None:
+            return known
+        question, response = sample.user_input or "", sample.response or ""
         listed, refused = yield [ListIntents(question, sample.history),
-                                 DetectRefusal(question, sample.response, sample.history)]
+                                 DetectRefusal(question, response, sample.history)]
         for answer in (refused, listed):
             if isinstance(answer, JudgeFault):
                 raise answer
@@ -51,7 +47,7 @@ class IntentCoverage(Metric):
         every = numbered(listed) or ((1, question),)
         intents = every[:MOST_INTENTS]
         flags = ("TOO_MANY_INTENTS",) if len(every) > MOST_INTENTS else ()
-        [answer] = yield [RateIntents(intents, sample.response)]
+        [answer] = yield [RateIntents(intents, response)]
         decided = answer.partial if isinstance(answer, JudgeFault) else answer
         rated = shown(decided, intents, "level")
         if isinstance(answer, JudgeFault):

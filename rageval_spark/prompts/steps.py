@@ -12,7 +12,7 @@ from rageval_spark.prompts.items import Decision
 from rageval_spark.prompts.language import normalised, sentences, word_tokens
 from rageval_spark.prompts.prompt import Text
 from rageval_spark.prompts.refusal import DetectRefusal
-from rageval_spark.sample import Sample
+from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score, Skip
 
 SHORT = 12
@@ -53,6 +53,24 @@ def chunks_of(sample: Sample) -> Chunks:
     blanks = len(texts) > len(judged) + len(same_as)
     flags = (*(["DUPLICATE_IDS"] if same_as else []), *(["BLANK_CHUNKS"] if blanks else []))
     return Chunks(tuple(judged), len(texts), same_as, flags)
+
+
+def unasked(sample: Sample) -> Score | None:
+    """The score of a response to a question where no judge needs to be asked: one of the two is missing, or it is blank."""
+    if sample.response is None:
+        return Score.skipped("NO_ANSWER")
+    if not sample.has_question:
+        return Score.skipped("NO_QUESTION")
+    return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",)) if blank(sample.response) else None
+
+
+def unfound(sample: Sample) -> Score | None:
+    """The score of what was retrieved for a reference where no judge needs to be asked: one is missing, or nothing was."""
+    if blank(sample.reference_text):
+        return Score.skipped("NO_REFERENCE")
+    if sample.retrieved_contexts is None:
+        return Score.skipped("NO_CONTEXT", "the data has no retrieved contexts")
+    return None if sample.has_context else Score.of(0.0, "nothing was retrieved")
 
 
 @dataclass(frozen=True)
