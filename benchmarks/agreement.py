@@ -21,7 +21,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import labelled
-from benchmarks.figures import FIGURES, Figure, Point, figures
 from benchmarks.labelled import Reader, Record, whole
 from rageval_spark.metric import Metric
 from rageval_spark.metrics.answer_correctness import AnswerCorrectness
@@ -36,6 +35,7 @@ from rageval_spark.metrics.faithfulness import Faithfulness
 from rageval_spark.metrics.rouge import Rouge
 from rageval_spark.metrics.token_f1 import TokenF1
 from rageval_spark.score import Score
+from rageval_spark.statistics.agreement import FIGURES, Figure, Point, figures
 
 DECIDED = ("balanced accuracy", "kappa", "share right")
 BINARY = ("AUC", *DECIDED)

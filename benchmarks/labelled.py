@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from benchmarks.figures import NAN
 from rageval_spark import EmbeddedJudge, Score, score
 from rageval_spark.judges import embedded
 from rageval_spark.measures.ranking import RankingMetric
@@ -21,6 +20,7 @@ from rageval_spark.metrics.refusal_accuracy import RefusalAccuracy
 from rageval_spark.metrics.tool_call_f1 import ToolCallF1
 from rageval_spark.prompts.claims import VerifyClaims
 from rageval_spark.prompts.sentences import JudgeSentences
+from rageval_spark.statistics.agreement import NAN
 
 Record = Mapping[str, Any]
 Scored = tuple[float, float | None, float]

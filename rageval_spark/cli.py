@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import signal
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +15,9 @@ import typer
 from pydantic import ValidationError
 from rich.table import Table
 
+from rageval_spark.commands.prompts import prompts
+from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
-from rageval_spark.wording import prompts
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, invoke_without_command=True, pretty_exceptions_enable=False,
@@ -196,60 +195,8 @@ def metrics(
     console().print(table)
 
 
-store = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the replies store of an output folder.")
 app.add_typer(store, name="store")
 app.add_typer(prompts, name="prompts")
-Output = Annotated[str, typer.Argument(help="The output folder of runs; its replies are under replies/.", show_default=False)]
-
-
-@store.command("stats")
-def store_stats(output: Output) -> None:
-    """Print as JSON what the store holds: files, replies by kind and served model, the tokens they took, their age."""
-    from rageval_spark.engine import upkeep
-    from rageval_spark.engine.files import Folder
-
-    print(json.dumps(upkeep.stats(Folder(output)), ensure_ascii=False, indent=1))
-
-
-@store.command("verify")
-def store_verify(output: Output) -> None:
-    """Read every file of the store. Ends with 1 where something in it cannot be used; runs skip that and ask again."""
-    from rageval_spark.engine import upkeep
-    from rageval_spark.engine.files import Folder
-
-    faults = 0
-    for sentence in upkeep.verify(Folder(output)):
-        faults += 1
-        print(sentence)
-    print(f"{faults or 'no'} fault{'' if faults == 1 else 's'} found")
-    raise typer.Exit(1 if faults else 0)
-
-
-@store.command("compact")
-def store_compact(output: Output) -> None:
-    """Leave one file per bucket, with the newest reply to every prompt. Runs may go on meanwhile."""
-    from rageval_spark.engine import upkeep
-    from rageval_spark.engine.files import Folder
-
-    files, left, _ = upkeep.compact(Folder(output))
-    print(f"{files:,} files became {left:,}")
-
-
-@store.command("prune")
-def store_prune(
-    output: Output,
-    older_than: Annotated[str, typer.Option(help="Age of the replies to delete: 90d, 12h or 6w.", show_default=False)],
-) -> None:
-    """Delete replies that are older, and compact. What a later run needs of them is asked and paid for again."""
-    from rageval_spark.engine import upkeep
-    from rageval_spark.engine.files import Folder
-
-    age = re.fullmatch(r"(\d+(?:\.\d+)?)([hdw])", older_than.strip())
-    if age is None:
-        raise ConfigError(f"--older-than takes a number of hours, days or weeks such as 12h, 90d or 6w, found {older_than!r}")
-    seconds = float(age[1]) * {"h": 3600, "d": 86_400, "w": 604_800}[age[2]]
-    files, left, deleted = upkeep.prune(Folder(output), time.time() - seconds)
-    print(f"{deleted:,} replies deleted; {files:,} files became {left:,}")
 
 
 def _failed(group: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.figures import (
+from rageval_spark.statistics.agreement import (
     FIGURES,
     Point,
     auc,

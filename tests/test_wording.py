@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rageval_spark.commands.prompts import export
 from rageval_spark.config import load, parse, planned
 from rageval_spark.engine.desk import Desk
 from rageval_spark.engine.plan import Plan
@@ -19,7 +20,6 @@ from rageval_spark.prompts.kinds import KINDS, wording_version
 from rageval_spark.prompts.own import builtin, wording_of
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.report.manifest import Manifest
-from rageval_spark.wording import export
 from tests.test_commands import rageval
 
 OWN = "Is each of the claims in {premise}? {with_question}{reasons}Give one verdict for each id."

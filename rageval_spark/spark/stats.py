@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from rageval_spark.engine.plan import FieldGroup, MetricUse
+from rageval_spark.statistics.intervals import interval
 
-CONFIDENCE = 0.95
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
 GROUPING = ("slice", "slice_value", "field_group", "metric")
 MEASURE = "measure:"
@@ -74,49 +72,6 @@ def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
         "pass_rate": row["passed"] / count if count else None,
         "extra": {name: float(value) for name, value in use.metric.extra(sums).items()}, "layer": use.metric.layer,
     }
-
-
-def interval(average: float | None, std_dev: float | None, count: int, binary: bool) -> tuple[float | None, float | None]:
-    """A 95 % interval of an average of scores in [0, 1]; (None, None) below two scores.
-
-    Wilson's for 0/1 scores; else Student's t with the sample's standard deviation (from the population's), cut to [0, 1].
-    """
-    if average is None or std_dev is None or count < 2:
-        return None, None
-    if binary:
-        z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-        centre = (average + z * z / (2 * count)) / (1 + z * z / count)
-        half = z / (1 + z * z / count) * math.sqrt(average * (1 - average) / count + z * z / (4 * count * count))
-    else:
-        centre, half = average, t_quantile((1 + CONFIDENCE) / 2, count - 1) * std_dev / math.sqrt(count - 1)
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def t_quantile(p: float, df: int) -> float:
-    """Quantile of Student's t for p > 0.5: exact for 1 and 2 degrees of freedom, else G. W. Hill's expansion
-    (Algorithm 396, 1970), good to five digits."""
-    if df == 1:
-        return math.tan(math.pi * (p - 0.5))
-    if df == 2:
-        return math.sqrt(2 / (4 * p * (1 - p)) - 2) if p < 1 else math.inf
-    tail = 2 * (1 - p)
-    a = 1 / (df - 0.5)
-    b = 48 / (a * a)
-    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
-    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * df
-    y = (d * tail) ** (2 / df)
-    if y > 0.05 + a:
-        x = NormalDist().inv_cdf(tail / 2)
-        y = x * x
-        if df < 5:
-            c += 0.3 * (df - 4.5) * (x + 0.6)
-        c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
-        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
-        y = math.expm1(a * y * y)
-    else:
-        z = (1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3) + 0.5 / (df + 4)) * y - 1
-        y = z * (df + 1) / (df + 2) + 1 / y
-    return math.sqrt(df * y)
 
 
 @dataclass(frozen=True)

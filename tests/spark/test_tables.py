@@ -21,9 +21,10 @@ from rageval_spark.spark.placing import count_by_bucket, packed, partition_keys,
 from rageval_spark.spark.read import Source, read, resolved
 from rageval_spark.spark.samples import normalised
 from rageval_spark.spark.score import drop_good
-from rageval_spark.spark.stats import interval, stats, t_quantile
+from rageval_spark.spark.stats import stats
 from rageval_spark.spark.tables import SCORES
 from rageval_spark.spark.worst import worst
+from rageval_spark.statistics.intervals import interval
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,11 +156,6 @@ def test_the_worst_samples_and_the_rows_that_are_not_good(spark: SparkSession, t
     assert sorted(map(tuple, left)) == [("a", "context_recall"), ("b", "context_recall"), ("b", "faithfulness"),
                                         ("c", "faithfulness"), ("d", "faithfulness")]
     assert not folder.exists("scores.kept")
-
-
-@pytest.mark.parametrize("df", [1, 2, 3, 4, 5, 7, 11, 30, 200, 5000])
-def test_quantiles_of_t_are_scipys(df: int) -> None:
-    assert t_quantile(0.975, df) == pytest.approx(scipy_stats.t.ppf(0.975, df), rel=1e-5)
 
 
 @pytest.mark.parametrize(("good", "count"), [(0, 2), (1, 2), (5, 10), (99, 100), (100, 100)])

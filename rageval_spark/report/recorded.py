@@ -1,0 +1,54 @@
+"""Finished runs as their files tell of them: manifest and summary, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rageval_spark.engine.files import Folder
+from rageval_spark.errors import InputError
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A complete run: its folder, its manifest and its summary."""
+
+    folder: Folder
+    manifest: Mapping[str, Any] = field(repr=False)
+    summary: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def run_id(self) -> str:
+        return str(self.manifest["run_id"])
+
+
+def recorded(path: str) -> Recorded:
+    """The run in a folder. Raises InputError where it holds none, or one that is not complete, saying what is there."""
+    folder = Folder(path)
+    try:
+        manifest = folder.read_json("manifest.json")
+    except FileNotFoundError:
+        there = (folder / "runs").folders()
+        runs = f"; it is an output folder, with the runs {', '.join(f'{path}/runs/{name}' for name in there)}" if there else ""
+        raise InputError(f"{path} holds no run: there is no manifest.json in it{runs}") from None
+    except ValueError as error:
+        raise InputError(f"{path}/manifest.json cannot be read: {error}") from None
+    status = manifest.get("status")
+    if status != "complete":
+        raise InputError(f"the run {path} is not complete: its status is {status}. Run its command again to end it")
+    return Recorded(folder, manifest, folder.read_json("summary.json"))
+
+
+def runs(output: str) -> Iterator[Recorded]:
+    """The complete runs of an output folder, in the order in which they began."""
+    found = []
+    for name in (Folder(output) / "runs").folders():
+        folder = Folder(output) / "runs" / name
+        try:
+            manifest = folder.read_json("manifest.json")
+            if manifest.get("status") == "complete":
+                found.append(Recorded(folder, manifest, folder.read_json("summary.json")))
+        except (FileNotFoundError, ValueError):  # another program's folder, or a run that is being written
+            continue
+    yield from sorted(found, key=lambda run: (run.manifest.get("began_at", ""), run.run_id))

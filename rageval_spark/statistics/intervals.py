@@ -1,0 +1,26 @@
+"""Intervals of an average."""
+
+from __future__ import annotations
+
+import math
+
+from scipy.stats import norm, t
+
+CONFIDENCE = 0.95
+
+
+def interval(average: float | None, std_dev: float | None, count: int, binary: bool) -> tuple[float | None, float | None]:
+    """A 95 % interval of an average of scores in [0, 1]; (None, None) below two scores.
+
+    Wilson's for 0/1 scores; else Student's t with the sample's standard deviation (from the population's), cut to [0, 1].
+    """
+    if average is None or std_dev is None or count < 2:
+        return None, None
+    upper = (1 + CONFIDENCE) / 2
+    if binary:
+        z = float(norm.ppf(upper))
+        centre = (average + z * z / (2 * count)) / (1 + z * z / count)
+        half = z / (1 + z * z / count) * math.sqrt(average * (1 - average) / count + z * z / (4 * count * count))
+    else:
+        centre, half = average, float(t.ppf(upper, count - 1)) * std_dev / math.sqrt(count - 1)
+    return max(0.0, centre - half), min(1.0, centre + half)
