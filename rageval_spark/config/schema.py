@@ -142,6 +142,6 @@ class Config(Settings):
 DEFAULT_COVERAGE = 0.95
 
 NOT_BUILT: Mapping[str, str] = {
-    "sample": "a part of the dataset", "judge.repeat": "repeated prompts", "output.tables": "catalog tables",
+    "sample": "a part of the dataset", "output.tables": "catalog tables",
 }
 """Keys that the design knows and this version does not: refused as such, not as unknown."""

@@ -21,10 +21,10 @@ class Manifest:
     def __init__(self, folder: Folder, plan: Plan, *, run_id: str, name: str, rows: int, slices: Sequence[str],
                  config: Mapping[str, Any]):
         self._folder, self.rows = folder, rows
-        self._what = {
+        self.what = {
             "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "slices": list(slices),
             "field_groups": [{"key": group.key, "fields": dict(group.fields), "metrics": [
-                {"name": use.name, "metric": type(use.metric).name,
+                {"name": use.name, "metric": type(use.metric).name, "direction": use.metric.direction,
                  "parameters": {one.name: getattr(use.metric, one.name) for one in fields(use.metric)},
                  "threshold": use.threshold, "votes": use.votes, "judge": use.judge.model if use.judge else None}
                 for use in group.uses]}
@@ -39,7 +39,7 @@ class Manifest:
     def replaces_another(self) -> bool:
         """Whether a run of this id is complete, but was made otherwise."""
         before = self._before()
-        made = json.loads(json.dumps(self._what, default=str))
+        made = json.loads(json.dumps(self.what, default=str))
         return bool(before.get("status") == "complete"
                     and any(before.get(name) != made[name] for name in ("config", "field_groups", "judges")))
 
@@ -55,11 +55,11 @@ class Manifest:
         return before
 
     def begin(self) -> None:
-        self._folder.write_json("manifest.json", {**self._what, "status": "running"})
+        self._folder.write_json("manifest.json", {**self.what, "status": "running"})
 
     def end(self, status: str, **more: Any) -> None:
         """Note how the run ended: "complete", "failed" or "interrupted"."""
-        self._folder.write_json("manifest.json", {**self._what, "status": status, "ended_at": _now(), **more})
+        self._folder.write_json("manifest.json", {**self.what, "status": status, "ended_at": _now(), **more})
 
 
 def _now() -> str:

@@ -26,7 +26,8 @@ class GateResult:
 
 
 def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally, usage: Mapping[str, Any], scale: int,
-               gates: Sequence[GateResult], served_models: Sequence[str]) -> dict[str, Any]:
+               gates: Sequence[GateResult], served_models: Sequence[str],
+               noise: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The summary as JSON-ready values. Scores are on the config's scale, shares and coverage in [0, 1].
 
     `task_name` to `metrics_score` have the layout that Dingo's summaries have.
@@ -42,6 +43,7 @@ def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally
         "coverage": coverage(whole), "scale": scale,
         "slices": [_sliced(row, scale) for row in stats if row["slice"] is not None],
         "usage": dict(usage), "served_models": list(served_models), "diagnosis": [],
+        "noise": noise,
         "gates": [asdict(gate) for gate in gates],
     }
 
