@@ -225,7 +225,7 @@ def test_a_second_run_asks_nothing_but_the_preflight(finished: Finished, monkeyp
 
 
 def test_a_gate_that_is_not_met_is_told(finished: Finished) -> None:
-    from rageval_spark.report.summary import gated
+    from rageval_spark.report.gates import gated
     from rageval_spark.run import Run
 
     plan = _plan(finished)
