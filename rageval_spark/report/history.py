@@ -1,0 +1,203 @@
+"""The runs of an output folder side by side: their averages, and what changed from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from rageval_spark.engine.files import Folder
+from rageval_spark.errors import InputError
+from rageval_spark.sample import FIELDS
+
+READERS = 16
+"""Files read at a time: an object store takes its time for each."""
+FILE = "history/runs.parquet"
+UNSCALED = {"average": "score_average", "min": "score_min", "max": "score_max", "std_dev": "score_std_dev",
+            **{name: name for name in ("p10", "p50", "p90", "ci_low", "ci_high", "average_low", "average_high", "threshold")}}
+"""Figures that a summary has on its config's scale, with its names for them."""
+COUNTS = {"total": "total", "count": "score_count", "n_skipped": "n_skipped", "n_failed": "n_failed"}
+WITHOUT_EFFECT = {"provider", "api_key_env", "timeout_s", "deadline_h", "deadline_s", "max_concurrency", "requests_per_minute",
+                  "tokens_per_minute", "max_attempts", "batch_size", "price", "mode", "prompts"}
+"""Settings of a judge that change no score; its wording is told by the version of the wording."""
+Change = Mapping[str, Any]
+"""`what` changed, and its values `before` and `now`."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run as its files tell of it. `summary` is None exactly where `status` is not "complete": it was interrupted, failed,
+    waits for batches, is running or was killed ("running"), or has a file that cannot be read ("unreadable").
+
+    `before` is the complete run of the same name before it.
+    """
+
+    run_id: str
+    status: str
+    manifest: Mapping[str, Any]
+    summary: Mapping[str, Any] | None
+    before: Entry | None = field(default=None, repr=False)
+
+    @cached_property
+    def figures(self) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """Its metrics by field group and name: counts, shares, and scores in [0, 1] whatever the config's scale was."""
+        groups = (self.summary or {}).get("metrics_score", {})
+        return {(key, metric): self._figures(stat) for key, group in groups.items() for metric, stat in group["stats"].items()}
+
+    def _figures(self, stat: Mapping[str, Any]) -> Mapping[str, Any]:
+        assert self.summary is not None
+        scores = {name: stat.get(theirs) for name, theirs in UNSCALED.items()}
+        return {"layer": stat.get("layer"), "direction": stat.get("direction", "higher"), "judge": stat.get("judge"),
+                **{name: stat.get(theirs) for name, theirs in COUNTS.items()},
+                "coverage": stat.get("coverage"), "pass_rate": stat.get("pass_rate"),
+                **{name: None if score is None else score / self.summary.get("scale", 1) for name, score in scores.items()}}
+
+    def change(self, key: tuple[str, str]) -> float | None:
+        """By how much a metric's average, in [0, 1], differs from that of the run before it; None where one has none."""
+        now, then = (entry.figures.get(key, {}).get("average") if entry else None for entry in (self, self.before))
+        return None if now is None or then is None else now - then
+
+    @property
+    def changes(self) -> list[Change]:
+        """What was made otherwise than in the run before it."""
+        return list(_changes(self.before, self)) if self.before else []
+
+    @property
+    def missed(self) -> list[str]:
+        """The gates that were not met."""
+        return [gate["gate"] for gate in (self.summary or {}).get("gates", ()) if gate["met"] is False]
+
+    @property
+    def judges(self) -> list[str]:
+        return list(dict.fromkeys(figure["judge"] for figure in self.figures.values() if figure["judge"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON-ready values."""
+        summary = self.summary or {}
+        return {
+            "run_id": self.run_id, "name": self.manifest.get("name"), "status": self.status,
+            "reason": self.manifest.get("reason"), "began_at": self.manifest.get("began_at"),
+            "ended_at": self.manifest.get("ended_at"), "rows": self.manifest.get("rows"), "judges": self.judges,
+            "served_models": summary.get("served_models", []), "coverage": summary.get("coverage"),
+            "cost": summary.get("usage", {}).get("cost"), "gates_met": not self.missed if self.summary else None,
+            "gates_missed": self.missed, "before": self.before.run_id if self.before else None, "changes": self.changes,
+            "metrics": [{"field_group": group, "metric": metric, "change": self.change((group, metric)), **figures}
+                        for (group, metric), figures in self.figures.items()],
+        }
+
+
+def history(output: str) -> list[Entry]:
+    """The runs under an output folder, in the order in which they began. Raises InputError where there is none."""
+    folder = Folder(output)
+    with ThreadPoolExecutor(READERS) as readers:
+        runs = [folder / "runs" / name for name in (folder / "runs").folders()]
+        found = [entry for entry in readers.map(_entry, runs) if entry]
+    if not found:
+        if folder.exists("manifest.json"):
+            raise InputError(f"{output} is a single run; name the output folder that it lies in, under runs/")
+        raise InputError(f"{output} holds no runs: " + ("there is no folder runs/ with any in it" if folder.exists() else
+                                                        "there is no such folder"))
+    complete: dict[Any, Entry] = {}
+    entries = []
+    for entry in sorted(found, key=lambda entry: (str(entry.manifest.get("began_at") or ""), entry.run_id)):
+        name = entry.manifest.get("name")
+        after = Entry(entry.run_id, entry.status, entry.manifest, entry.summary, complete.get(name) if entry.summary else None)
+        entries.append(after)
+        if after.summary:
+            complete[name] = after
+    return entries
+
+
+def _entry(folder: Folder) -> Entry | None:
+    """The run in a folder; None where it is another program's."""
+    run_id = str(folder).rpartition("/")[2]
+    try:
+        manifest = folder.read_json("manifest.json")
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return Entry(run_id, "unreadable", {}, None)
+    if not isinstance(manifest, Mapping):
+        return Entry(run_id, "unreadable", {}, None)
+    if manifest.get("status") != "complete":
+        return Entry(run_id, str(manifest.get("status")), manifest, None)
+    try:
+        summary = folder.read_json("summary.json")
+    except (FileNotFoundError, ValueError):
+        summary = None
+    readable = isinstance(summary, Mapping) and "metrics_score" in summary
+    return Entry(run_id, "complete" if readable else "unreadable", manifest, summary if readable else None)
+
+
+def write(entries: Sequence[Entry], output: str) -> int:
+    """Write the complete runs as OUTPUT/history/runs.parquet, a row for each run, field group and metric, in place of what was
+    there; gives the number of rows. Scores are in [0, 1], `change` is the average's from the run before."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = ("run_id", "name", "field_group", "metric", "layer", "direction", "judge", "wording", "version")
+    schema = pa.schema([
+        *((name, pa.string()) for name in texts), ("began_at", pa.timestamp("s", "UTC")), ("ended_at", pa.timestamp("s", "UTC")),
+        ("served_models", pa.list_(pa.string())), *((name, pa.int64()) for name in ("rows", *COUNTS)),
+        *((name, pa.float64()) for name in ("coverage", "pass_rate", *UNSCALED, "change")), ("gates_met", pa.bool_()),
+    ])
+    rows = [row for entry in entries for row in _rows(entry)]
+    with Folder(output).writing(FILE) as out:
+        pq.write_table(pa.Table.from_pylist(rows, schema), out)
+    return len(rows)
+
+
+def _rows(entry: Entry) -> Iterator[Mapping[str, Any]]:
+    told = entry.to_dict()
+    run = {name: told[name] for name in ("run_id", "name", "served_models", "rows", "gates_met")}
+    times = {name: datetime.fromisoformat(told[name]) if told[name] else None for name in ("began_at", "ended_at")}
+    made = {"wording": entry.manifest.get("wording"), "version": entry.manifest.get("versions", {}).get("rageval_spark")}
+    for metric in told["metrics"]:
+        yield {**run, **times, **made, **metric}
+
+
+def _changes(before: Entry, now: Entry) -> Iterator[Change]:
+    then, since = (_made(entry, alone=_groups(before) == _groups(now) == 1) for entry in (before, now))
+    for subject in dict.fromkeys([*then, *since]):
+        if subject not in then or subject not in since:
+            yield {"what": subject, "before": "there" if subject in then else None, "now": "there" if subject in since else None}
+            continue
+        for key, value in since[subject].items():
+            if key in then[subject] and then[subject][key] != value:  # a key of one version of the package alone tells nothing
+                yield {"what": f"{subject}.{key}" if subject else key, "before": then[subject][key], "now": value}
+
+
+def _groups(entry: Entry) -> int:
+    return len(entry.manifest.get("field_groups", ()))
+
+
+def _made(entry: Entry, alone: bool) -> dict[str, dict[str, Any]]:
+    """How a run was made: values by subject and key. Fields and metrics are named with their field group unless it is `alone`."""
+    manifest, summary = entry.manifest, entry.summary or {}
+    config = manifest.get("config") or {}
+    given = config.get("input") or {}
+    made: dict[str, dict[str, Any]] = {"": {
+        "rows": manifest.get("rows"), "slices": manifest.get("slices"), "wording": manifest.get("wording"),
+        "served models": summary.get("served_models"), "scale": summary.get("scale")}}
+    if given:
+        made["input"] = {name: given.get(name) for name in ("path", "table", "where")}
+    groups = manifest.get("field_groups", ())
+    judges = {metric.get("judge") for group in groups for metric in group["metrics"]} - {None}
+    for group in groups:
+        where = "" if alone else f" ({group['key']})"
+        made[f"fields{where}"] = {name: group["fields"].get(name) for name in FIELDS}
+        for metric in group["metrics"]:
+            apart = {"judge": metric.get("judge")} if len(judges) > 1 else {}
+            made[f"{metric['name']}{where}"] = {"metric": metric.get("metric"), **metric.get("parameters", {}), **apart,
+                                                "threshold": metric.get("threshold"), "votes": metric.get("votes", 1)}
+    if "embedded" in judges:
+        made["judge"] = {"model": "embedded"}
+    for endpoint in manifest.get("judges", ()):
+        role = "judge" if "provider" in endpoint else "embeddings"
+        name = next(name for count in range(1, 1000) if (name := role if count == 1 else f"{role} {count}") not in made)
+        made[name] = {key: value for key, value in endpoint.items() if key not in WITHOUT_EFFECT}
+    made["versions"] = dict(manifest.get("versions", {}))
+    return made
