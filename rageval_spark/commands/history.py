@@ -101,7 +101,7 @@ def _averages(entries: Sequence[Entry], only: str | None) -> Iterator[tuple[str,
     for group, metrics in by_group.items():
         for start in range(0, len(metrics), ABREAST):
             mine = metrics[start: start + ABREAST]
-            lower = {name for entry in entries for name in mine if entry.figures.get((group, name), {}).get("direction") == "lower"}
+            lower = {name for entry in entries for (_, name), figures in entry.figures.items() if figures["direction"] == "lower"}
             heads = [f"{name}\n(lower is better)" if name in lower else name for name in mine]
             table = Table("run", *heads, *(MORE if only else ()))
             for entry in entries:
