@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from rageval_spark.config import parse, planned
+from rageval_spark.config.schema import Figures
 from rageval_spark.errors import ConfigError
-from rageval_spark.report.gates import GateResult, exit_code, gated
+from rageval_spark.report.gates import FIGURES, GateResult, exit_code, gated
 from rageval_spark.report.terminal import _gates
 
 GROUP = "question,answer"
@@ -99,6 +100,10 @@ def test_a_metric_in_two_field_groups_must_meet_its_gate_in_each() -> None:
     good, bad = row(average=0.9), {**row(average=0.1), "field_group": "question,other"}
     results = judged({"coverage": 0, "faithfulness": 0.5}, good, bad)
     assert [(result.field_group, result.met) for result in results[1:]] == [(GROUP, True), ("question,other", False)]
+
+
+def test_every_figure_that_a_config_can_gate_is_looked_at() -> None:
+    assert tuple(Figures.model_fields) == FIGURES
 
 
 def test_coverage_of_all_a_metric_or_a_slice_ends_with_3() -> None:

@@ -135,6 +135,9 @@ def test_what_cannot_be_read_is_listed_and_hides_nothing(tmp_path: Path) -> None
     made(tmp_path, "01", {"faithfulness": 0.8})
     for name, content in (("torn", b'{"run_id": '), ("list", b"[]"), ("bytes", b"\xff\xfe")):
         Folder(str(tmp_path)).write(f"runs/{name}/manifest.json", content)
+    strange = [{"status": "complete"}, {"status": "failed", "rows": "many"}, {"status": "failed", "began_at": "then"}, {"a": 1}]
+    for place, manifest in enumerate(strange):
+        Folder(str(tmp_path)).write_json(f"runs/strange{place}/manifest.json", manifest)
     for run_id, spoilt in (("02", b""), ("03", b"{}"), ("04", None)):
         made(tmp_path, run_id, {"faithfulness": 0.8})
         if spoilt is None:
@@ -147,7 +150,8 @@ def test_what_cannot_be_read_is_listed_and_hides_nothing(tmp_path: Path) -> None
     runs = told(tmp_path)
     states = {run["run_id"]: run["status"] for run in runs}
     assert states == {"01": "complete", "08": "complete", "05": "running", "06": "failed", "07": "waiting",
-                      **dict.fromkeys(("torn", "list", "bytes", "02", "03", "04"), "unreadable")}
+                      **dict.fromkeys(("torn", "list", "bytes", "02", "03", "04"), "unreadable"),
+                      **{f"strange{place}": "unreadable" for place in range(len(strange))}}
     assert runs[-1]["before"] == "01"
     assert rageval("history", str(tmp_path)).returncode == 0
 

@@ -10,7 +10,7 @@ from typing import Any
 from rageval_spark.engine.plan import Plan
 
 Stats = Sequence[Mapping[str, Any]]
-FIGURES = ("average", "pass_rate", "ci_worst", "coverage")
+FIGURES = ("average", "ci_worst", "pass_rate", "coverage")
 """What a gate of a metric may be of. `ci_worst` is the end of the 95 % interval on the bad side: `ci_low`, or `ci_high`
 where lower is better. For these metrics average and ci_worst must be at most what is wanted, else all at least."""
 
@@ -103,7 +103,8 @@ def _said(figure: str, found: float | None, wanted: float, met: bool | None, cei
     """The outcome in a sentence; a figure that misses by little is given all the digits that show it."""
     limit = "at most" if ceiling else "at least"
     if found is None:
-        nothing = {"coverage": "nothing was judged", "ci_worst": "fewer than two samples were scored, which make no interval"}
+        nothing = {"coverage": "nothing was judged, so that nothing failed",
+                   "ci_worst": "fewer than two samples were scored, which make no interval"}
         return f"{nothing.get(figure, 'nothing was scored')}; wanted is {limit} {wanted:.3f}"
     digits = next((some for some in (3, 6, 9) if met or f"{found:.{some}f}" != f"{wanted:.{some}f}"), 12)
     value = f"{found:.{digits}f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -44,7 +44,7 @@ class Entry:
     @cached_property
     def figures(self) -> Mapping[tuple[str, str], Mapping[str, Any]]:
         """Its metrics by field group and name: counts, shares, and scores in [0, 1] whatever the config's scale was."""
-        groups = (self.summary or {}).get("metrics_score", {})
+        groups = {} if self.summary is None else self.summary["metrics_score"]
         return {(key, metric): self._figures(stat) for key, group in groups.items() for metric, stat in group["stats"].items()}
 
     def _figures(self, stat: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -90,10 +90,14 @@ class Entry:
 
 
 def history(output: str) -> list[Entry]:
-    """The runs under an output folder, in the order in which they began. Raises InputError where there is none."""
+    """The runs under an output folder, in the order in which they began; a run that ended before its first sample was
+    scored has left none. Raises InputError where there are none, or they cannot be read."""
     folder = Folder(output)
-    with ThreadPoolExecutor(READERS) as readers:
+    try:
         runs = [folder / "runs" / name for name in (folder / "runs").folders()]
+    except OSError as error:
+        raise InputError(f"{output} cannot be read: {error}") from None
+    with ThreadPoolExecutor(READERS) as readers:
         found = [entry for entry in readers.map(_entry, runs) if entry]
     if not found:
         if folder.exists("manifest.json"):
@@ -102,13 +106,17 @@ def history(output: str) -> list[Entry]:
                                                         "there is no such folder"))
     complete: dict[Any, Entry] = {}
     entries = []
-    for entry in sorted(found, key=lambda entry: (str(entry.manifest.get("began_at") or ""), entry.run_id)):
+    for entry in sorted(found, key=_place):
         name = entry.manifest.get("name")
-        after = Entry(entry.run_id, entry.status, entry.manifest, entry.summary, complete.get(name) if entry.summary else None)
-        entries.append(after)
-        if after.summary:
-            complete[name] = after
+        if entry.summary:
+            entry = complete[name] = replace(entry, before=complete.get(name))
+        entries.append(entry)
     return entries
+
+
+def _place(entry: Entry) -> tuple[str, str, str]:
+    began, ended = (str(entry.manifest.get(name) or "") for name in ("began_at", "ended_at"))
+    return began, ended, entry.run_id
 
 
 def _entry(folder: Folder) -> Entry | None:
@@ -118,18 +126,26 @@ def _entry(folder: Folder) -> Entry | None:
         manifest = folder.read_json("manifest.json")
     except FileNotFoundError:
         return None
-    except ValueError:
+    except (OSError, ValueError):
         return Entry(run_id, "unreadable", {}, None)
-    if not isinstance(manifest, Mapping):
-        return Entry(run_id, "unreadable", {}, None)
-    if manifest.get("status") != "complete":
-        return Entry(run_id, str(manifest.get("status")), manifest, None)
     try:
-        summary = folder.read_json("summary.json")
-    except (FileNotFoundError, ValueError):
-        summary = None
-    readable = isinstance(summary, Mapping) and "metrics_score" in summary
-    return Entry(run_id, "complete" if readable else "unreadable", manifest, summary if readable else None)
+        if manifest["status"] != "complete":
+            return Entry(run_id, str(manifest["status"]), _manifest(manifest), None)
+        entry = Entry(run_id, "complete", _manifest(manifest), folder.read_json("summary.json"))
+        entry.to_dict(), list(_changes(entry, entry))  # which read all that is read of a run
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # not as a run writes it
+        return Entry(run_id, "unreadable", {}, None)
+    return entry
+
+
+def _manifest(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A manifest as it is. Raises where its times or its rows are none."""
+    for name in ("began_at", "ended_at"):
+        if values.get(name) is not None:
+            datetime.fromisoformat(values[name])
+    if not isinstance(values.get("rows", 0), int):
+        raise TypeError(values["rows"])
+    return values
 
 
 def write(entries: Sequence[Entry], output: str) -> int:
