@@ -106,6 +106,8 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_done(tmp_path:
     for file in (f"{tmp_path}/", str(tmp_path), f"{tmp_path}/there/report.xml", "nosuch://a/report.xml"):
         with pytest.raises(ConfigError, match=r"--junit: .*cannot be written"), reporting(file):
             pytest.fail("the block was entered")
+    with pytest.raises(ConfigError, match="it is a folder; name a file"), reporting(f"{tmp_path}/new/"):
+        pytest.fail("the block was entered")
     with reporting(None) as report:
         report({})
 
