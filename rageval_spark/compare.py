@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spark.errors import ConfigError, InputError
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.report.comparison import Compared, as_dict
-from rageval_spark.report.differing import differing
+from rageval_spark.report.differing import doubts
 from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.spark import pairs, session
 from rageval_spark.spark.pairs import BASE, NEW, Cell, Change, Match
@@ -193,7 +193,7 @@ def _verdict(line: Compared, p: float | None, least: float) -> str:
 
 def _doubts(old: Recorded, new: Recorded, lines: Iterable[Compared], of_runs: bool) -> list[str]:
     """What speaks against taking the difference for one of the two systems."""
-    said = differing(old, new) if of_runs else []
+    said = doubts(old.files, new.files) if of_runs else []
     for line in lines:
         for side, name in ((BASE, old.run_id), (NEW, new.run_id)):
             counts = line.counts[side]

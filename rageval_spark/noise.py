@@ -77,7 +77,7 @@ class Repeated:
 
 def last(runs: Iterable[Recorded], manifest: Mapping[str, Any]) -> Repeated | None:
     """What the last run found that was judged as this one is; None where there is none."""
-    alike = [run for run in runs if run.run_id != manifest["run_id"] and judged_alike(run.manifest, manifest)]
+    alike = [run for run in runs if run.run_id != manifest["run_id"] and judged_alike(run.files, (manifest, run.summary))]
     return next(filter(None, (Repeated.read(run) for run in reversed(alike))), None)
 
 

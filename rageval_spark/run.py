@@ -25,9 +25,10 @@ from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import checked, key_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, Judge
 from rageval_spark.metric import Metric
+from rageval_spark.report.gates import exit_code, gated
 from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
-from rageval_spark.report.summary import gated, summarised
+from rageval_spark.report.summary import summarised
 from rageval_spark.report.usage import used
 from rageval_spark.rounds import Rounds
 from rageval_spark.spark import placing, session
@@ -72,8 +73,7 @@ class Run:
     @property
     def exit_code(self) -> int:
         """0 where all gates are met, 3 where too many judgements failed, 1 where another gate is not met."""
-        missed = [gate["gate"] for gate in self.summary["gates"] if not gate["met"]]
-        return 3 if "coverage" in missed else 1 if missed else 0
+        return exit_code(self.summary["gates"])
 
 
 def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | None = None,
@@ -131,7 +131,7 @@ class _Settings:
     slices: Sequence[str]
     run_id: str
     scale: int = 1
-    gates: Mapping[str, Mapping[str, float | None]] | None = None
+    gates: Mapping[str, Mapping[str, Any]] | None = None
     least_coverage: float = 0.95
     keys: Mapping[Endpoint, Secret] | None = None
     config: Mapping[str, Any] | None = None

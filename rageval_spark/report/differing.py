@@ -1,66 +1,84 @@
-"""In what two runs were made differently, as far as it bears on their scores."""
+"""In what two runs were made differently."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rageval_spark.report.recorded import Recorded
+from rageval_spark.sample import FIELDS
 
-OF_THE_JUDGE = ("model", "temperature", "seed", "extra_body", "reasons", "language", "kinds", "prompt_token_limit", "dimensions")
-
-
-def judged_alike(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether two manifests tell of the same metrics over the same fields, by the same judges in the same words."""
-    made = [json.loads(json.dumps([[_essence(judge) for judge in one["judges"]], one["wording"],
-                                   [[group["key"], group["metrics"]] for group in one["field_groups"]]], default=str))
-            for one in (before, now)]
-    return bool(made[0] == made[1])
-
-
-def differing(old: Recorded, new: Recorded) -> list[str]:
-    """A sentence for each thing that scores depend on and that is not the same in both runs: judges and what served them,
-    wording, metrics' parameters and thresholds, the code's version, the data's size."""
-    return list(_sentences(old, new))
+Files = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""A run's manifest and its summary."""
+Change = Mapping[str, Any]
+"""`what` changed, and its values `before` and `now`."""
+WITHOUT_EFFECT = {"provider", "api_key_env", "timeout_s", "deadline_h", "deadline_s", "max_concurrency", "requests_per_minute",
+                  "tokens_per_minute", "max_attempts", "batch_size", "price", "mode", "prompts", "repeat", "reuse", "base_url",
+                  "headers", "query"}
+"""Settings of a judge that change no score; its wording is told by the version of the wording."""
+OF_THE_DATA = ("rows", "slices", "scale", "input", "fields", "versions")
+"""Subjects that tell of the data or of other packages, not of how a sample is judged."""
 
 
-def _sentences(old: Recorded, new: Recorded) -> Iterator[str]:
-    judges = [[_essence(judge) for judge in run.manifest["judges"]] for run in (old, new)]
-    if judges[0] != judges[1]:
-        yield f"the judges differ: {_told(*judges)}. Scores of different judges do not compare"
-    served = [set(run.summary.get("served_models", ())) for run in (old, new)]
-    if judges[0] == judges[1] and all(served) and served[0] != served[1]:
-        yield (f"the judge was served by {', '.join(sorted(served[0]))} then and by {', '.join(sorted(served[1]))} now: part of "
-               f"the difference may be the judge's")
-    wording, version = ([run.manifest.get(name) if name == "wording" else run.manifest["versions"].get("rageval_spark")
-                         for run in (old, new)] for name in ("wording", "version"))
-    if wording[0] != wording[1]:
-        yield f"the wording of prompts differs ({wording[0]}, {wording[1]}): part of the difference may come from it"
-    if version[0] != version[1]:
-        yield f"they were scored by different versions of rageval_spark ({version[0]}, {version[1]})"
-    before, after = ({(group["key"], metric["name"]): metric for group in run.manifest["field_groups"]
-                      for metric in group["metrics"]} for run in (old, new))
-    for key in before:
-        if key in after:
-            yield from _of_metric(key[1], before[key], after[key])
-    if old.manifest["rows"] != new.manifest["rows"]:
-        yield f"the data differ in size: {old.manifest['rows']:,} rows, {new.manifest['rows']:,} now"
+def changes(before: Files, now: Files) -> list[Change]:
+    """What was made otherwise in the second of two runs: data, fields, metrics, judges, wording, versions."""
+    alone = all(len(manifest.get("field_groups", ())) == 1 for manifest, _ in (before, now))
+    then, since = (_made(*run, alone=alone) for run in (before, now))
+    return list(_changes(then, since))
 
 
-def _of_metric(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    for what in ("metric", "parameters", "threshold", "votes", "judge"):
-        if before.get(what) != after.get(what):
-            yield f"{name}: its {what} {'differ' if what.endswith('s') else 'differs'}: {before.get(what)}, {after.get(what)} now"
+def doubts(before: Files, now: Files) -> list[str]:
+    """A sentence for each change that may be the reason why scores differ."""
+    said = []
+    for change in changes(before, now):
+        what = change["what"]
+        if what == "versions.rageval_spark" or what == "rows" or not what.startswith(OF_THE_DATA):
+            judge = ": part of the difference may be the judge's" if what.startswith(("judge", "served", "wording")) else ""
+            said.append(f"{what}: {_shown(change['before'])} before, {_shown(change['now'])} now{judge}")
+    return said
 
 
-def _essence(judge: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: judge[name] for name in OF_THE_JUDGE if judge.get(name) not in (None, {}, [])}
+def judged_alike(before: Files, now: Files) -> bool:
+    """Whether two runs read the same fields, by the same metrics, judges and words."""
+    return not any(change["what"] != "served models" and not change["what"].startswith(OF_THE_DATA[:4] + OF_THE_DATA[5:])
+                   for change in changes(before, now))
 
 
-def _told(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> str:
-    """Both sides, of which only what differs where there is one judge on either."""
-    if len(before) == len(after) == 1:
-        names: Iterable[str] = [name for name in OF_THE_JUDGE if before[0].get(name) != after[0].get(name)]
-        return "; ".join(f"{name} {before[0].get(name)}, {after[0].get(name)} now" for name in names)
-    return f"{[judge.get('model') for judge in before]}, {[judge.get('model') for judge in after]} now"
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else "none" if value is None else str(value)
+
+
+def _changes(then: Mapping[str, Mapping[str, Any]], since: Mapping[str, Mapping[str, Any]]) -> Iterator[Change]:
+    for subject in dict.fromkeys([*then, *since]):
+        if subject not in then or subject not in since:
+            yield {"what": subject, "before": "there" if subject in then else None, "now": "there" if subject in since else None}
+            continue
+        for key, value in since[subject].items():
+            if key in then[subject] and then[subject][key] != value:  # a key of one version of the package alone tells nothing
+                yield {"what": f"{subject}.{key}" if subject else key, "before": then[subject][key], "now": value}
+
+
+def _made(manifest: Mapping[str, Any], summary: Mapping[str, Any], *, alone: bool) -> dict[str, dict[str, Any]]:
+    """How a run was made: values by subject and key. Fields and metrics are named with their field group unless it is `alone`."""
+    given = (manifest.get("config") or {}).get("input") or {}
+    made: dict[str, dict[str, Any]] = {"": {
+        "rows": manifest.get("rows"), "slices": manifest.get("slices"), "wording": manifest.get("wording"),
+        "served models": summary.get("served_models"), "scale": summary.get("scale")}}
+    if given:
+        made["input"] = {name: given.get(name) for name in ("path", "table", "where")}
+    groups = manifest.get("field_groups", ())
+    judges = {metric.get("judge") for group in groups for metric in group["metrics"]} - {None}
+    for group in groups:
+        where = "" if alone else f" ({group['key']})"
+        made[f"fields{where}"] = {name: group["fields"].get(name) for name in FIELDS}
+        for metric in group["metrics"]:
+            apart = {"judge": metric.get("judge")} if len(judges) > 1 else {}
+            made[f"{metric['name']}{where}"] = {"metric": metric.get("metric"), **metric.get("parameters", {}), **apart,
+                                                "threshold": metric.get("threshold"), "votes": metric.get("votes", 1)}
+    if "embedded" in judges:
+        made["judge"] = {"model": "embedded"}
+    for endpoint in manifest.get("judges", ()):
+        role = "judge" if "provider" in endpoint else "embeddings"
+        name = next(name for count in range(1, 1000) if (name := role if count == 1 else f"{role} {count}") not in made)
+        made[name] = {key: value for key, value in endpoint.items() if key not in WITHOUT_EFFECT}
+    made["versions"] = dict(manifest.get("versions", {}))
+    return made

@@ -38,12 +38,11 @@ def written(spark: SparkSession, folder: Path, lines: Sequence[Line], *, metrics
     schema = spark.createDataFrame([], SCORES).schema
     frame = spark.createDataFrame(rows, type(schema)([schema[name] for name in NAMES]))
     frame.write.parquet(f"file://{folder}/scores")
+    used = [{"name": name, "metric": name, "parameters": {}, "threshold": 0.5, "votes": 1, "judge": "m"} for name in metrics]
     told = {"run_id": folder.name, "status": status, "config": {}, "rows": len({line[0] for line in lines}),
-            "slices": sorted({name for line in lines for name in line[4]}), "judges": [{"model": "m"}], "wording": "w",
-            "versions": {"rageval_spark": "1"},
-            "field_groups": [{"key": group, "metrics": [{"name": name, "metric": name, "parameters": {}, "threshold": 0.5,
-                                                         "votes": 1, "judge": "m"} for name in metrics]} for group in groups],
-            **manifest}
+            "slices": sorted({name for line in lines for name in line[4]}), "wording": "w",
+            "judges": [{"provider": "http", "model": "m"}], "versions": {"rageval_spark": "1"},
+            "field_groups": [{"key": group, "fields": {}, "metrics": used} for group in groups], **manifest}
     (folder / "manifest.json").write_text(json.dumps(told))
     (folder / "summary.json").write_text(json.dumps({"scale": 1, "served_models": ["m-1"]}))
     return str(folder)
@@ -166,12 +165,12 @@ def test_what_cannot_be_compared_says_why(spark: SparkSession, tmp_path: Path) -
 
 
 def test_what_was_made_differently_is_told(spark: SparkSession, tmp_path: Path) -> None:
-    found = compare(written(spark, tmp_path / "a", lines([0.5, 0.6])),
-                    written(spark, tmp_path / "b", lines([0.5, 0.6, 0.7]), judges=[{"model": "other"}], wording="w2"))
+    other = written(spark, tmp_path / "b", lines([0.5, 0.6, 0.7]), judges=[{"provider": "http", "model": "other"}], wording="w2")
+    found = compare(written(spark, tmp_path / "a", lines([0.5, 0.6])), other)
     said = " | ".join(found.warnings)
-    assert "the judges differ: model m, other now" in said
-    assert "the wording of prompts differs (w, w2)" in said
-    assert "2 rows, 3 now" in said
+    assert "judge.model: m before, other now" in said
+    assert "wording: w before, w2 now" in said
+    assert "rows: 2 before, 3 now" in said
 
 
 def test_conditions_decide_the_exit_code(spark: SparkSession, tmp_path: Path) -> None:
