@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark import noise
+from rageval_spark import noise, regression
 from rageval_spark.config import Config, field_group, metric_of, planned, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.budget import COST, HOURS, earlier
@@ -28,6 +28,7 @@ from rageval_spark.metric import Metric
 from rageval_spark.report.gates import exit_code, gated
 from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
+from rageval_spark.report.recorded import Recorded
 from rageval_spark.report.summary import summarised
 from rageval_spark.report.usage import used
 from rageval_spark.rounds import Rounds
@@ -154,6 +155,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     keys = [group.key for group in groups]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ConfigError(f"two field groups read the same columns ({twice[0]}); put their metrics into one, naming with as:")
+    held_against = regression.baselines(settings.gates or {}, settings.output, settings.name, run_id)
     samples = normalised(frame, groups, settings.slices)
     by_fine = placing.count_by_bucket(samples)
     rows = sum(by_fine.values())
@@ -186,7 +188,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         manifest.end("interrupted", reason="stopped")
         raise Interrupted(f"stopped. What was sent goes on, and is taken up by the same command; it is kept under "
                           f"{settings.output}") from None
-    return _summarise(spark, plan, settings, folder, run_id, manifest, repeated)
+    return _summarise(spark, plan, settings, folder, run_id, manifest, held_against, repeated)
 
 
 def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
@@ -228,7 +230,7 @@ def _scores(spark: SparkSession, folder: Folder) -> DataFrame:
 
 
 def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Folder, run_id: str, manifest: Manifest,
-               repeated: Mapping[str, Any] | None) -> Run:
+               held_against: regression.Baselines, repeated: Mapping[str, Any] | None) -> Run:
     """Statistics, summary and the final manifest, from the scores as written."""
     scores = _scores(spark, folder)
     rows = stats(scores, plan.groups, settings.slices, run_id)
@@ -236,7 +238,9 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     told = beats.read(folder / "beats")
     served = _served(told)
     usage = used(told, plan)
-    gates = gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale)
+    gates = [*gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale),
+             *regression.regressed(spark, settings.gates or {}, held_against, Recorded(folder, manifest.what, {}), rows,
+                                   settings.scale)]
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
                          scale=settings.scale, gates=gates,
                          served_models=sorted(set().union(*served.values())), noise=repeated)
