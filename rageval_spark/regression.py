@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark import compare
+from rageval_spark import comparison
 from rageval_spark.config.schema import LATEST
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import ConfigError, InputError
@@ -62,10 +62,10 @@ def regressed(spark: SparkSession, gates: Mapping[str, Mapping[str, Any]], held_
 
 def _compared(spark: SparkSession, base: Recorded, new: Recorded) -> Mapping[tuple[str, str], Held]:
     """What is compared of two runs by the field group and metric of the new one."""
-    matches, _ = compare.of_runs(base, new)
-    paired = pairs.paired(compare.scores(spark, base), compare.scores(spark, new), matches, ())
+    matches, _ = comparison.of_runs(base, new)
+    paired = pairs.paired(comparison.scores(spark, base), comparison.scores(spark, new), matches, ())
     cells = pairs.cells(paired, matches, ()) if matches else []
-    lines = compare.ranked(cells, new, 0.0)
+    lines = comparison.ranked(cells, new, 0.0)
     return {(cell.match.new, cell.match.metric): (cell.match.base, line) for cell, line in zip(cells, lines, strict=True)}
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from rageval_spark.cli import app
-from rageval_spark.compare import compare
+from rageval_spark.comparison import compare
 from rageval_spark.config import parse
 from rageval_spark.errors import ConfigError, InputError
 from rageval_spark.report.comparison import Compared
