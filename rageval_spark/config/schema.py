@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PrivateAttr, Tag, model_validator
 
+from rageval_spark.engine.sampling import Sampling
 from rageval_spark.errors import ConfigError
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Settings, public
 
@@ -86,6 +87,7 @@ class Config(Settings):
                      Discriminator(_provider)] | None = None
     embeddings: HttpEmbeddings | None = None
     evaluate: Sequence[Group] = Field(min_length=1)
+    sample: Sampling | None = None
     slices: Sequence[str] = ()
     gates: Mapping[str, Gate | float] = Field(default_factory=dict)
     scale: Literal[1, 10] = 1
@@ -142,6 +144,6 @@ class Config(Settings):
 DEFAULT_COVERAGE = 0.95
 
 NOT_BUILT: Mapping[str, str] = {
-    "sample": "a part of the dataset", "judge.repeat": "repeated prompts", "output.tables": "catalog tables",
+    "judge.repeat": "repeated prompts", "output.tables": "catalog tables",
 }
 """Keys that the design knows and this version does not: refused as such, not as unknown."""
