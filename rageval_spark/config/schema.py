@@ -112,8 +112,11 @@ class Config(Settings):
         return self.input
 
     def public(self) -> dict[str, Any]:
-        """The config as it may be written down."""
+        """The config as it may be written down; of the reader's options, those that cannot be secrets with their values."""
         found: dict[str, Any] = public(self.model_dump(mode="json"))
+        if self.input:
+            found["input"]["options"] = {name: value if name.lower() in PLAIN_OPTIONS else None
+                                         for name, value in self.input.options.items()}
         return found
 
     @model_validator(mode="after")
@@ -142,6 +145,14 @@ class Config(Settings):
 
 
 DEFAULT_COVERAGE = 0.95
+
+PLAIN_OPTIONS = frozenset((
+    "header", "sep", "delimiter", "quote", "escape", "comment", "encoding", "charset", "linesep", "multiline", "mode",
+    "inferschema", "enforceschema", "mergeschema", "nullvalue", "emptyvalue", "ignoreleadingwhitespace",
+    "ignoretrailingwhitespace", "maxcharspercolumn", "primitivesasstring", "allowcomments", "allowsinglequotes",
+    "allowunquotedfieldnames", "pathglobfilter", "recursivefilelookup", "versionasof", "timestampasof",
+))
+"""Options of Spark's readers that say how a file is written."""
 
 NOT_BUILT: Mapping[str, str] = {
     "judge.repeat": "repeated prompts", "output.tables": "catalog tables",

@@ -14,8 +14,8 @@ from rageval_spark.errors import InputError
 from rageval_spark.spark.read import rows_told
 from rageval_spark.spark.samples import normalised
 
-CELLS = 4096
-"""Parts of [0, 1) in which the places of a stratum are counted before those of one part are ordered."""
+CELLS = 65_536
+"""Cells, all strata together, in which places are counted before those of one cell a stratum are put in order."""
 MOST_STRATA = 10_000
 
 
@@ -71,7 +71,7 @@ def _divided(places: DataFrame, how: Sampling) -> tuple[dict[str, int], dict[str
 def _ends(places: DataFrame, parts: Mapping[str, int]) -> dict[str, tuple[float, int]]:
     """By stratum the last place that is in, and how many rows are up to it. What is put in order are the rows of one cell."""
     wanted = places.sparkSession.createDataFrame(list(parts.items()), "stratum string, part long")
-    placed = places.withColumn("cell", F.floor(F.col("place") * CELLS))
+    placed = places.withColumn("cell", F.floor(F.col("place") * max(1, CELLS // len(parts))))
     until = F.sum("count").over(Window.partitionBy("stratum").orderBy("cell")).alias("until")
     counted = placed.groupBy("stratum", "cell").count().select("*", until).withColumn("before", F.col("until") - F.col("count"))
     last_cells = counted.join(F.broadcast(wanted), "stratum").where("before < part and part <= until")
