@@ -26,7 +26,8 @@ def pick(
 ) -> None:
     """Pick samples of a finished run for people to judge: a row per sample and metric, with the score and the texts.
 
-    Fill in `label` with what the score should be, leave empty what you do not know, and `comment` as you like.
+    Fill in `label` with what the score should be, from 0 to 1 as it is, leave empty what you do not know, and `comment` as you
+    like.
     """
     chosen = [name for name, wanted in (("worst", worst), ("borderline", borderline), ("random", random)) if wanted]
     if len(chosen) > 1:

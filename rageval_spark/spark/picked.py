@@ -35,7 +35,7 @@ def picked(scores: DataFrame, how: str, count: int, seed: int, metric: str | Non
         scores = scores.where(F.col("metric") == metric)
     distance = F.abs(F.col("score") - F.col("threshold"))
     margin = F.when(F.col("passed"), distance).otherwise(-distance)
-    luck = F.xxhash64(F.lit(seed).cast("long"), "sample_id")
+    luck = F.xxhash64(F.lit(f"pick {seed}"), "sample_id")  # not the hash by which the run's rows were chosen
     by = {"worst": margin, "borderline": distance, "random": F.lit(0.0)}[how]
     value = F.col("slices")[stratify_by] if stratify_by else F.lit("")
     samples = scores.where("status = 'scored'").groupBy("sample_id").agg(

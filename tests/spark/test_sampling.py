@@ -171,7 +171,8 @@ def test_statistics_are_weighted_and_counts_are_not(spark: SparkSession) -> None
              "measures": {"right" if value >= 0.75 else "wrong": 1.0}}
             for place, (score, weight, lang) in enumerate(scored)
             for metric, value in (("f1", score), ("exact", float(score > 0.4)))]
-    rows.append({**rows[-2], "sample_id": "failed", "score": None, "status": "failed", "passed": None, "weight": 4.0, "measures": {}})
+    rows.append({**rows[-2], "sample_id": "failed", "score": None, "status": "failed", "passed": None, "weight": 4.0,
+                 "measures": {}})
     whole, exact, *parts = stats(spark.createDataFrame(rows, SCORES), [group], ["lang"], "r")
     average = (10 * 0.75 + 2 * 1.75) / 26
     spread = ((10 * (0.25**2 + 0.5**2) + 2 * (1 + 0.75**2)) / 26 - average**2) ** 0.5
