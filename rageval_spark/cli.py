@@ -17,6 +17,7 @@ from rich.table import Table
 
 from rageval_spark.commands.compare import compare
 from rageval_spark.commands.history import history
+from rageval_spark.commands.pick import pick
 from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
@@ -204,6 +205,7 @@ def metrics(
 
 app.command("compare")(compare)
 app.command("history")(history)
+app.command("pick")(pick)
 app.add_typer(store, name="store")
 app.add_typer(prompts, name="prompts")
 
