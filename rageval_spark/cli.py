@@ -15,6 +15,7 @@ import typer
 from pydantic import ValidationError
 from rich.table import Table
 
+from rageval_spark.commands.agree import agree
 from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
@@ -195,6 +196,7 @@ def metrics(
     console().print(table)
 
 
+app.command()(agree)
 app.add_typer(store, name="store")
 app.add_typer(prompts, name="prompts")
 

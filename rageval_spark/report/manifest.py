@@ -24,7 +24,7 @@ class Manifest:
         self._what = {
             "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "slices": list(slices),
             "field_groups": [{"key": group.key, "fields": dict(group.fields), "metrics": [
-                {"name": use.name, "metric": type(use.metric).name,
+                {"name": use.name, "metric": type(use.metric).name, "direction": use.metric.direction,
                  "parameters": {one.name: getattr(use.metric, one.name) for one in fields(use.metric)},
                  "threshold": use.threshold, "votes": use.votes, "judge": use.judge.model if use.judge else None}
                 for use in group.uses]}

@@ -9,7 +9,7 @@ from scipy.stats import norm, t
 CONFIDENCE = 0.95
 
 
-def interval(average: float | None, std_dev: float | None, count: int, binary: bool) -> tuple[float | None, float | None]:
+def interval(average: float | None, std_dev: float | None, count: float, binary: bool) -> tuple[float | None, float | None]:
     """A 95 % interval of an average of scores in [0, 1]; (None, None) below two scores.
 
     Wilson's for 0/1 scores; else Student's t with the sample's standard deviation (from the population's), cut to [0, 1].
