@@ -61,7 +61,7 @@ def mean_grade() -> float:
 def populations() -> dict[str, list[Population]]:
     """By what scores and labels are like."""
     kinds: dict[str, Callable[[float], Draw]] = {
-        "0/1, worthless": worthless, **{f"0/1, scores 0/1, {right:.0%} right": partial(verdicts, right=right)
+        "0/1, worthless scores": worthless, **{f"0/1, scores 0/1, {right:.0%} right": partial(verdicts, right=right)
                                         for right in (0.8, 0.9, 0.97)}, "0/1, scores with AUC 0.96": shares}
     return {**{name: [Population(good, kind(good)) for good in (0.5, 0.7, 0.9)] for name, kind in kinds.items()},
             "grades, scores with Spearman 0.70": [Population(mean_grade(), grades)]}

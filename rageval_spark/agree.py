@@ -19,6 +19,7 @@ from rageval_spark.statistics import agreement
 from rageval_spark.statistics.agreement import FIGURES, Figure, Point
 from rageval_spark.statistics.corrected import Corrected, Sums, corrected
 from rageval_spark.statistics.intervals import interval
+from rageval_spark.statistics.representative import mixed_so, spread_so
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +72,7 @@ def agree(run: str | Run, file: str, *, label: str | None = None, metric: str | 
     pairs = _paired(spark, done, given, file)
     bins = labelled.binned(spark, done.folder, [use.metric for use in pairs])
     held = {use: _Held(use, _cut(mine, reading), done, given.picked[use].total(),
-                       _not_random(mine, given.picked[use], bins.get((use.field_group, use.metric))))
+                       _not_random(mine, given.picked[use], bins.get((use.field_group, use.metric)), done.summary["slices"]))
             for use, mine in pairs.items()}
     return {
         "run_id": done.run_id, "labels": file, "scale": done.summary["scale"], "rows_without_label": given.without,
@@ -96,7 +97,7 @@ def _paired(spark: SparkSession, done: Recorded, given: Labels, file: str) -> di
         if given.elsewhere:
             raise InputError(f"the labels in {file} are of {', '.join(given.elsewhere)}; the run has "
                              f"{', '.join(dict.fromkeys(use.metric for use in uses(done.manifest)))}")
-        raise InputError(f"{file} holds no label: in {given.without:,} rows it is empty")
+        raise InputError(f"{file} holds no label" + (f": all of {given.without:,} are empty" if given.without else ""))
     return pairs
 
 
@@ -127,17 +128,26 @@ def _people(pairs: Sequence[Pair]) -> dict[str, Any] | None:
     return {"n_several": len(several), "n_differ": sum(len(set(said)) > 1 for said in several), "kappa": _number(kappa)}
 
 
-def _not_random(pairs: Sequence[Pair], picked: Counter[str], whole: Sequence[int] | None) -> str | None:
+def _not_random(pairs: Sequence[Pair], picked: Counter[str], bins: Sequence[int] | None,
+                slices: Sequence[Mapping[str, Any]]) -> str | None:
     """Why the labelled samples are no random part of the run; None where nothing speaks against it."""
     if picked:
         return f"{picked.total()} of their labels are of samples that were picked as {' or '.join(sorted(picked))}"
-    part = [0] * labelled.BINS
-    for pair in pairs:
-        if pair.score is not None:
-            part[min(int(pair.score * labelled.BINS), labelled.BINS - 1)] += 1
-    if not any(part) or whole is None or agreement.drawn_otherwise(part, whole) >= STRANGE:
+    rows = [pair.row for pair in pairs if pair.row is not None and pair.score is not None]
+    part = Counter(min(int(row["score"] * labelled.BINS), labelled.BINS - 1) for row in rows)
+    if not rows or bins is None:
         return None
-    return "their scores are spread otherwise than those of the run, as hardly ever in a part drawn at random"
+    if spread_so([part[place] for place in range(labelled.BINS)], bins) < STRANGE:
+        return "their scores are spread otherwise than those of the run, as hardly ever in a part drawn at random"
+    whole: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in slices:
+        if (row["field_group"], row["metric"]) == (rows[0]["field_group"], rows[0]["metric"]):
+            whole[row["slice"]][row["slice_value"]] = row["score_count"]
+    for name, counts in whole.items():
+        mine = Counter(row["slices"][name] for row in rows)
+        if mixed_so([mine[value] for value in counts], list(counts.values())) < STRANGE:
+            return f"their mix of {name} is not that of the run, as hardly ever in a part drawn at random (see --slices)"
+    return None
 
 
 @dataclass(frozen=True)
@@ -161,8 +171,9 @@ class _Held:
         return {
             "field_group": use.field_group, "metric": use.metric, "slice": of[0], "slice_value": of[1],
             "direction": "lower" if use.lower else "higher", "threshold": use.threshold * scale,
-            "n_labelled": len(pairs), "n_scored": len(scored), "n_skipped": statuses["skipped"], "n_failed": statuses["failed"],
-            "codes": dict(codes), "n_not_in_run": sum(pair.row is None for pair in pairs),
+            "graded": self.cut is None, "n_labelled": len(pairs), "n_scored": len(scored),
+            "n_skipped": statuses["skipped"], "n_failed": statuses["failed"], "codes": dict(codes),
+            "n_not_in_run": sum(pair.row is None for pair in pairs),
             "n_repeated_id": sum(pair.row is not None and pair.row["rows"] > 1 for pair in pairs),
             "people": _people(pairs), "n_decided": len(decided), "not_random": self.not_random,
             **self._decisions(decided), "spearman": self._spearman(scored), "corrected": self._corrected(scored, of),
@@ -241,7 +252,7 @@ class _Held:
 
 def _draws(points: Sequence[Point]) -> int:
     """Fewer where there are many points, whose intervals need fewer."""
-    return max(200, min(1000, 1_000_000 // len(points)))
+    return max(200, min(500, 1_000_000 // len(points)))
 
 
 def _known(figure: Figure) -> dict[str, float | None] | None:

@@ -28,7 +28,8 @@ def test_it_is_the_estimate_of_the_paper() -> None:
     found = corrected(labels, scores[:60], sums(scores[60:]))
     assert 0 < found.weight < 1
     half = stats.t.ppf(0.975, 58) * error
-    assert [found.weight, found.average, found.low, found.high] == pytest.approx([weight, average, average - half, average + half])
+    ends = [average - half, average + half]
+    assert [found.weight, found.average, found.low, found.high] == pytest.approx([weight, average, *ends])
 
 
 def test_the_others_are_the_run_without_the_labelled() -> None:

@@ -17,11 +17,11 @@ from rageval_spark.statistics.agreement import (
     best_threshold,
     between_people,
     confusion,
-    drawn_otherwise,
     figures,
     kappa,
     largest_difference,
     pearson,
+    ranks,
     share_right,
     spearman,
 )
@@ -38,6 +38,7 @@ def test_they_are_those_of_scipy() -> None:
     graded = np.round(VALUES + RANDOM.random(200), 1)
     assert spearman(graded, VALUES, PASSED) == pytest.approx(stats.spearmanr(graded, VALUES).statistic)
     assert pearson(graded, VALUES, PASSED) == pytest.approx(stats.pearsonr(graded, VALUES).statistic)
+    assert ranks(VALUES) == pytest.approx(stats.rankdata(VALUES))
 
 
 def test_decisions_by_hand() -> None:
@@ -72,15 +73,6 @@ def test_people_among_themselves_by_hand() -> None:
     assert between_people([(2, 2)] * 10 + [(0, 2)] * 10 + [(1, 2)] * 10) == pytest.approx((2 / 3 - 1 / 2) / (1 / 2))
     assert between_people([(3, 3), (0, 3)]) == pytest.approx(1)
     assert math.isnan(between_people([(2, 2), (3, 3)]))
-
-
-def test_a_part_that_was_not_drawn_at_random_is_seen() -> None:
-    whole = [100] * 20
-    assert drawn_otherwise([0] * 5 + [2] * 10 + [0] * 5, whole) > 0.001  # twenty from the middle may still be chance
-    assert drawn_otherwise([20, 10, *[0] * 18], whole) < 1e-9
-    assert drawn_otherwise([0] * 9 + [20, 20] + [0] * 9, whole) < 1e-6
-    drawn = (np.bincount(np.random.default_rng(seed).integers(20, size=40), minlength=20).tolist() for seed in range(500))
-    assert sum(drawn_otherwise(part, whole) < 0.01 for part in drawn) < 10
 
 
 @pytest.mark.parametrize("name", ["AUC", "balanced accuracy", "kappa", "Spearman", "Pearson"])

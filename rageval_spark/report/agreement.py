@@ -46,8 +46,8 @@ def _lines(one: Mapping[str, Any], scale: int) -> Iterator[str]:
     if one["n_decided"]:
         yield from _decided(one)
     elif one["n_scored"]:
-        yield ("labels between good and bad: --good-from says from which on a sample is good" if not one["people"] else
-               "no sample is good or bad by a majority, or nothing says which labels are good (--good-from)")
+        yield ("the labels are grades: --good-from tells from which on a sample is good, for agreement and the best threshold"
+               if one["graded"] else "of every sample as many people say good as bad")
     if one["spearman"]:
         yield f"order: the higher the label, the {'lower' if one['direction'] == 'lower' else 'higher'} the score: Spearman " \
               f"{_figure(one['spearman'])} (1 always, 0 no relation)"
@@ -75,8 +75,9 @@ def _decided(one: Mapping[str, Any]) -> Iterator[str]:
     if count < one["n_scored"]:
         yield f"{_samples(one['n_scored'] - count)} left out here: as many people say good as bad"
     said = "" if kappa is None else f": kappa {_figure(kappa)}, {word(kappa['value'])}"
-    yield (f"people and the metric agree on {round(right['value'] * count):,} of {_samples(count)} ({right['value']:.0%}, "
-           f"95 % {right['low']:.0%}–{right['high']:.0%}); by chance it would be {one['by_chance']:.0%}{said}")
+    sure = "" if right["low"] is None else f" [{right['low']:.0%}, {right['high']:.0%}]"
+    yield (f"people and the metric agree on {round(right['value'] * count):,} of {_samples(count)} ({right['value']:.0%}{sure}); "
+           f"by chance it would be {one['by_chance']:.0%}{said}")
     if one["auc"] is None:
         table = one["confusion"]
         all_good = bool(table["good_passed"] + table["good_missed"])
@@ -87,7 +88,7 @@ def _decided(one: Mapping[str, Any]) -> Iterator[str]:
     best, passes = one["best_threshold"], "at most" if one["direction"] == "lower" else "from"
     now, then = one["balanced_accuracy"]["value"], one["best_balanced_accuracy"]
     yield (f"threshold: passes {passes} {_shown(one['threshold'])}, right for {now:.0%} of the good and the bad (mean of both)"
-           + (f"; {passes} {_figure(best)} it would be {then:.0%} of these" if round(then, 2) > round(now, 2) else
+           + (f"; {passes} {_figure(best, 3)} it would be {then:.0%} of these" if round(then, 2) > round(now, 2) else
               "; no other is clearly better here"))
 
 
@@ -146,9 +147,9 @@ def _shown(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _range(found: Mapping[str, Any]) -> str:
-    return "" if found.get("low") is None else f"[{found['low']:.3f}, {found['high']:.3f}]"
+def _range(found: Mapping[str, Any], digits: int = 3) -> str:
+    return "" if found.get("low") is None else f"[{found['low']:.{digits}f}, {found['high']:.{digits}f}]"
 
 
-def _figure(found: Mapping[str, Any] | None) -> str:
-    return "" if found is None else f"{found['value']:.2f} {_range(found)}".strip()
+def _figure(found: Mapping[str, Any], digits: int = 2) -> str:
+    return f"{found['value']:.{digits}f} {_range(found, digits)}".strip()

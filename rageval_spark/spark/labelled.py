@@ -30,12 +30,13 @@ def columns_of(frame: DataFrame) -> list[str]:
 
 def labels(spark: SparkSession, path: str) -> DataFrame:
     """The rows of a labels file; of CSV also one with semicolons or tabs, as spreadsheets write it. Raises InputError."""
-    if not path.endswith(tuple(FORMATS)):
+    if not path.rstrip("/").endswith(tuple(FORMATS)):
         raise InputError(f"the format of {path} is not known from its name; labels end with one of {', '.join(FORMATS)}")
-    frame = read(spark, Source(path))
+    kind = next(kind for suffix, kind in FORMATS.items() if path.rstrip("/").endswith(suffix))
+    frame = read(spark, Source(path, kind))
     [first, *others] = columns_of(frame)
     if separator := next((one for one in ";\t" if one in first and not others), None):
-        frame = read(spark, Source(path, options={"sep": separator}))
+        frame = read(spark, Source(path, kind, options={"sep": separator}))
     return frame
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kstwo, rankdata
 
 Numbers = NDArray[np.float64]
 FigureOf = Callable[[Numbers, Numbers, Numbers], float]
@@ -43,11 +42,11 @@ class Figure:
 
 def auc(label: Numbers, value: Numbers, passed: Numbers) -> float:
     """The chance that the one labelled 1 has the higher score of two (Mann and Whitney); NaN with one class."""
-    good = label == 1
-    count = int(good.sum())
-    if not 0 < count < len(good):
+    good, bad = value[label == 1], np.sort(value[label != 1])
+    if not len(good) or not len(bad):
         return NAN
-    return float((rankdata(value)[good].sum() - count * (count + 1) / 2) / (count * (len(good) - count)))
+    below, upto = np.searchsorted(bad, good, "left"), np.searchsorted(bad, good, "right")
+    return float((below + upto).sum() / (2 * len(good) * len(bad)))
 
 
 def share_right(label: Numbers, value: Numbers, passed: Numbers) -> float:
@@ -76,11 +75,19 @@ def pearson(label: Numbers, value: Numbers, passed: Numbers) -> float:
 
 
 def spearman(label: Numbers, value: Numbers, passed: Numbers) -> float:
-    return pearson(rankdata(label), rankdata(value), passed)
+    return pearson(ranks(label), ranks(value), passed)
 
 
 def largest_difference(label: Numbers, value: Numbers, passed: Numbers) -> float:
     return float(np.abs(label - value).max())
+
+
+def ranks(values: Numbers) -> Numbers:
+    """From 1 on; equal values share the mean of their ranks."""
+    # a third of the time of scipy's rankdata, which counts in resampling
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    means: Numbers = (np.cumsum(count) - (count - 1) / 2)[place]
+    return means
 
 
 def best_threshold(label: Numbers, value: Numbers, passed: Numbers, current: float) -> float:
@@ -131,14 +138,6 @@ def between_people(given: Sequence[tuple[int, int]]) -> float:
     alike = float(((good * (good - 1) + bad * (bad - 1)) / (count * (count - 1))).mean())
     by_chance = float(share**2 + (1 - share) ** 2)
     return (alike - by_chance) / (1 - by_chance) if by_chance < 1 else NAN
-
-
-def drawn_otherwise(part: Sequence[int], whole: Sequence[int]) -> float:
-    """How likely a random part has a distribution at least as far from the whole's as this one (Kolmogorov and Smirnov), from
-    the counts of both in the same bins, in order. In [0, 1]; rather too high than too low, since scores repeat."""
-    count = sum(part)
-    far = np.abs(np.cumsum(part) / count - np.cumsum(whole) / sum(whole)).max()
-    return float(kstwo.sf(far, count))
 
 
 FIGURES: Mapping[str, FigureOf] = {
