@@ -54,7 +54,7 @@ def _lines(one: Mapping[str, Any], scale: int) -> Iterator[str]:
     if one["corrected"]:
         yield from _corrected(one, scale)
     if 0 < one["n_scored"] < FEW:
-        yield f"{one['n_scored']} labelled scores are few: with others the figures may be quite different. Take {FEW} or more"
+        yield f"these are few labels: with others the figures may be quite different. Take {FEW} or more"
 
 
 def _counted(one: Mapping[str, Any]) -> str:
@@ -94,12 +94,13 @@ def _decided(one: Mapping[str, Any]) -> Iterator[str]:
 
 def _corrected(one: Mapping[str, Any], scale: int) -> Iterator[str]:
     found, part = one["corrected"], one["corrected"]["labelled_part"]
-    yield (f"average: {_shown(found['run_average'])} by the metric; {_shown(part['average'])} {_range(part)} by labels alone; "
-           f"corrected {_shown(found['average'])} {_range(found)}" + ("" if one["not_random"] else ", the number to publish"))
+    alone, best = (f"{_shown(each['average'])} {_range(each)}".strip() for each in (part, found))
+    publish = "" if one["not_random"] or found["low"] is None else ", the number to publish"
+    yield f"average: {_shown(found['run_average'])} by the metric; {alone} by labels alone; corrected {best}{publish}"
     if not found["n_others"]:
         yield "every scored sample is labelled: the labels alone are the answer"
     elif not found["weight"]:
-        yield "the scores tell nothing that the labels do not: the corrected average is that of the labels"
+        yield "the scores add nothing to these labels: the corrected average is that of the labels"
 
 
 def _confusion(table: Mapping[str, int]) -> Table:
@@ -129,7 +130,7 @@ def _slices(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table | str]:
 def _differing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if rows:
         more = f", the {MOST_SHOWN} that are furthest apart (all: --json)" if len(rows) > MOST_SHOWN else ", furthest apart first"
-        yield f"\npeople and the metric differ on {len(rows):,} scores{more}:"
+        yield f"\npeople and the metric differ on {len(rows):,} score{'' if len(rows) == 1 else 's'}{more}:"
     for row in rows[:MOST_SHOWN]:
         yield (f"  {row['sample_id']}  {row['metric']} {_shown(row['score'])} ({'passes' if row['passed'] else 'misses'}), "
                f"people {'good' if not row['passed'] else 'bad'} ({row['label']:.2g}): {row['reason'] or ''}".rstrip(": "))

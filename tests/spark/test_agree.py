@@ -287,8 +287,10 @@ def test_a_run_without_its_good_scores_is_refused(run: Path, labels: Write, tmp_
     (tmp_path / "summary.json").write_bytes((run / "summary.json").read_bytes())
     with pytest.raises(RagevalError, match=r"output\.good: false"):
         agree(str(tmp_path), labels(recall_labels()))
-    with pytest.raises(RagevalError, match="holds no run"):
-        agree(str(tmp_path / "nowhere"), labels(recall_labels()))
+    file = labels(recall_labels())
+    for wrong in (str(tmp_path / "nowhere"), file):
+        with pytest.raises(RagevalError, match="holds no run"):
+            agree(wrong, file)
 
 
 def test_the_command(run: Path, labels: Write) -> None:
