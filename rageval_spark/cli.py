@@ -16,6 +16,8 @@ from pydantic import ValidationError
 from rich.table import Table
 
 from rageval_spark.commands.agree import agree
+from rageval_spark.commands.compare import compare
+from rageval_spark.commands.history import history
 from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
@@ -44,6 +46,7 @@ def run(
     set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary to stdout, all else to stderr.")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="End with 0 while batches are under way; run again later.")] = False,
+    junit: Annotated[str | None, typer.Option(help="Write the gates to a file as JUnit XML, for CI.", metavar="FILE")] = None,
 ) -> None:
     """Score a dataset with the metrics of a config, and write scores, statistics and a summary.
 
@@ -52,7 +55,7 @@ def run(
     """
     overrides = [*(set or []), *([f"input.path={json.dumps(input)}", "input.table=null"] if input else []),
                  *([f"output.path={json.dumps(output)}"] if output else [])]
-    _evaluate(config, overrides, run_id, as_json, wait=not no_wait)
+    _evaluate(config, overrides, run_id, as_json, not no_wait, junit)
 
 
 @app.command()
@@ -67,13 +70,12 @@ def quickstart(output: Annotated[str, typer.Option(help="Folder of the results."
     _evaluate(folder / "config.yaml", [f"input.path={samples}", f"output.path={json.dumps(output)}"], None, False)
 
 
-def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: bool, wait: bool = True) -> None:
+def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: bool, wait: bool = True,
+              junit: str | None = None) -> None:
     from rageval_spark.config import load
     from rageval_spark.engine.stopping import stopping
+    from rageval_spark.report.junit import reporting
     from rageval_spark.report.terminal import show
-    from rageval_spark.run import run as run_config
-
-    loaded = load(config, overrides)
 
     def stop(_signal: int, _frame: Any) -> None:
         stopping.ask()
@@ -82,7 +84,12 @@ def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: b
         signal.signal(signal.SIGINT, stop)
         signal.signal(signal.SIGTERM, stop)
 
-    done = run_config(loaded, run_id=run_id, wait=wait, on_session=listen)
+    with reporting(junit) as report:
+        loaded = load(config, overrides)
+        from rageval_spark.run import run as run_config  # Spark is imported once the config is known to be right
+
+        done = run_config(loaded, run_id=run_id, wait=wait, on_session=listen)
+        report(done.summary)
     if as_json:
         print(json.dumps(done.summary, ensure_ascii=False, allow_nan=False))
     else:
@@ -196,7 +203,9 @@ def metrics(
     console().print(table)
 
 
-app.command()(agree)
+app.command("agree")(agree)
+app.command("compare")(compare)
+app.command("history")(history)
 app.add_typer(store, name="store")
 app.add_typer(prompts, name="prompts")
 

@@ -18,14 +18,16 @@ Layer = Literal["retrieval", "generation", "end_to_end", "agent"]
 
 
 class Question(Protocol):
-    """What play() needs of a prompt: to be divided where it is too long, its parts' answers joined, and for a further
-    vote to be asked independently of the first."""
+    """What play() needs of a prompt: to be divided where it is too long, its parts' answers joined, for a further
+    vote to be asked independently of the first, and to be repeated."""
 
     def divide(self, token_limit: int) -> Sequence[Question]: ...
 
     def join(self, parts: Sequence[Any], answers: Sequence[Any]) -> Any: ...
 
     def for_vote(self, vote: int) -> Question: ...
+
+    def repeated(self, draw: int) -> Question: ...
 
 
 Flow = Generator[Any, Any, Score]
@@ -100,14 +102,15 @@ Game = Generator[list[Any], Sequence[Reply | JudgeFault], Score]
 """A metric being played: yields prompts to answer now, is sent a Reply or a JudgeFault for each."""
 
 
-def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000, votes: int = 1) -> Game:
+def play(metric: Metric, sample: Sample, token_limit: int | None = 100_000, votes: int = 1, repeat: int = 0) -> Game:
     """Drive one metric over one sample; the one place where its errors become a score.
 
     Prompts over `token_limit` are divided and their answers joined here, so that no metric knows of the limit; None
     divides nothing. With several `votes` it is played so often with independent replies, all at once, and the score is
-    the one that they elect. The first vote asks what a game without votes does.
+    the one that they elect. The first vote asks what a game without votes does. `repeat`, a number, has every prompt that
+    decides something asked anew, with a reply that no other number shares.
     """
-    games = [_vote(metric, sample, token_limit, number) for number in range(votes)]
+    games = [_vote(metric, sample, token_limit, number, repeat) for number in range(votes)]
     return games[0] if votes == 1 else _elected(games, metric.binary)
 
 
@@ -141,7 +144,7 @@ def _in_step(games: Sequence[Game]) -> Generator[list[Any], Sequence[Reply | Jud
             game.close()
 
 
-def _vote(metric: Metric, sample: Sample, token_limit: int | None, number: int) -> Game:
+def _vote(metric: Metric, sample: Sample, token_limit: int | None, number: int, repeat: int) -> Game:
     spent, flags, judges = Usage(), dict[str, None](), dict[str, None]()
     flow: Flow | None = None
     try:
@@ -151,6 +154,7 @@ def _vote(metric: Metric, sample: Sample, token_limit: int | None, number: int) 
         while True:
             prompts = asked if isinstance(asked, list) else [asked]
             prompts = [prompt.for_vote(number) for prompt in prompts] if number else prompts
+            prompts = [prompt.repeated(repeat) for prompt in prompts] if repeat else prompts
             parts = [(prompt,) if token_limit is None else prompt.divide(token_limit) for prompt in prompts]
             replies = iter((yield [part for divided in parts for part in divided]))
             answers = []

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from rageval_spark import noise
 from rageval_spark.config import Config, field_group, metric_of, planned, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.budget import COST, HOURS, earlier
@@ -24,9 +25,10 @@ from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import checked, key_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, Judge
 from rageval_spark.metric import Metric
+from rageval_spark.report.gates import exit_code, gated
 from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
-from rageval_spark.report.summary import gated, summarised
+from rageval_spark.report.summary import summarised
 from rageval_spark.report.usage import used
 from rageval_spark.rounds import Rounds
 from rageval_spark.spark import placing, session
@@ -53,7 +55,7 @@ class Run:
 
     @property
     def scores(self) -> DataFrame:
-        return self.spark.read.schema(SCORES).parquet(self.folder.for_spark("scores"))
+        return _scores(self.spark, self.folder)
 
     @property
     def stats(self) -> DataFrame:
@@ -71,8 +73,7 @@ class Run:
     @property
     def exit_code(self) -> int:
         """0 where all gates are met, 3 where too many judgements failed, 1 where another gate is not met."""
-        missed = [gate["gate"] for gate in self.summary["gates"] if not gate["met"]]
-        return 3 if "coverage" in missed else 1 if missed else 0
+        return exit_code(self.summary["gates"])
 
 
 def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | None = None,
@@ -130,7 +131,7 @@ class _Settings:
     slices: Sequence[str]
     run_id: str
     scale: int = 1
-    gates: Mapping[str, Mapping[str, float | None]] | None = None
+    gates: Mapping[str, Mapping[str, Any]] | None = None
     least_coverage: float = 0.95
     keys: Mapping[Endpoint, Secret] | None = None
     config: Mapping[str, Any] | None = None
@@ -170,9 +171,12 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     work = _work(plan, settings, folder)
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
     buckets = store.opened(settings.output / "replies", rows)
+    repeated = None
     try:
         if plan.mode == "live":
             _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder, spent)
+            repeated = noise.asked_again(work, placing.bucketed(samples, buckets), _scores(spark, folder),
+                                         settings.output, folder, manifest.what)
         else:
             Rounds(spark, work, settings.output, folder, tasks, settings.wait).score(placing.bucketed(samples, buckets))
     except RagevalError as error:
@@ -182,7 +186,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         manifest.end("interrupted", reason="stopped")
         raise Interrupted(f"stopped. What was sent goes on, and is taken up by the same command; it is kept under "
                           f"{settings.output}") from None
-    return _summarise(spark, plan, settings, folder, run_id, manifest)
+    return _summarise(spark, plan, settings, folder, run_id, manifest, repeated)
 
 
 def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
@@ -219,9 +223,14 @@ def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder,
         raise ScoringFailed(f"the scoring pass broke off: {failure}. {kept}") from failure
 
 
-def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Folder, run_id: str, manifest: Manifest) -> Run:
+def _scores(spark: SparkSession, folder: Folder) -> DataFrame:
+    return spark.read.schema(SCORES).parquet(folder.for_spark("scores"))
+
+
+def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Folder, run_id: str, manifest: Manifest,
+               repeated: Mapping[str, Any] | None) -> Run:
     """Statistics, summary and the final manifest, from the scores as written."""
-    scores = spark.read.schema(SCORES).parquet(folder.for_spark("scores"))
+    scores = _scores(spark, folder)
     rows = stats(scores, plan.groups, settings.slices, run_id)
     spark.createDataFrame(rows, STATS).coalesce(1).write.mode("overwrite").parquet(folder.for_spark("stats"))
     told = beats.read(folder / "beats")
@@ -230,7 +239,7 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     gates = gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale)
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
                          scale=settings.scale, gates=gates,
-                         served_models=sorted(set().union(*served.values())))
+                         served_models=sorted(set().union(*served.values())), noise=repeated)
     for limit, left in over_budget(scores):
         log.warning("%s was reached: %s judgements were left. What was paid for is kept; raise it, and run again to go on", limit,
                     f"{left:,}")

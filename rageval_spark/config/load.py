@@ -104,12 +104,13 @@ def _expanded(value: Any, environment: Mapping[str, str], where: tuple[str, ...]
 
 
 def _plain(error: ValidationError) -> list[Any]:
-    """The errors with one entry a key: of a union's complaints, the first."""
+    """The errors with one entry a key: of a union's complaints, the first and innermost."""
     seen: dict[tuple[Any, ...], Any] = {}
     for one in error.errors(include_url=False, include_input=True):
         where = (part for part in one["loc"] if not str(part).startswith(("function-", "Gate", "float", "provider ")))
         seen.setdefault(tuple(where), one)
-    return [{**one, "loc": where} for where, one in seen.items()]
+    return [{**one, "loc": where} for where, one in seen.items()
+            if not any(where == other[: len(where)] for other in seen if other != where)]
 
 
 def _said(error: Mapping[str, Any]) -> str:

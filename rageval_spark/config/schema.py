@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, PrivateAttr, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, PrivateAttr, Tag, model_validator
 
 from rageval_spark.errors import ConfigError
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Settings, public
@@ -50,11 +50,36 @@ class Group(Settings):
     metrics: Sequence[MetricEntry] = ()
 
 
-class Gate(Settings):
-    """What a metric must reach over all samples for the run to end with 0."""
+class Figures(Settings):
+    """What a metric must reach: its average, the end of the average's 95 % interval on the bad side, the share of scored
+    samples that meet its threshold, the share of judgements that did not fail. For a metric of which lower is better
+    average and ci_worst are the most there may be, else all are the least."""
 
     average: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    ci_worst: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     pass_rate: float | None = Field(default=None, ge=0, le=1)
+    coverage: float | None = Field(default=None, ge=0, le=1)
+
+    def given(self) -> dict[str, float]:
+        """The figures that a limit is given for."""
+        return {name: limit for name in Figures.model_fields if (limit := getattr(self, name)) is not None}
+
+
+class SliceGate(Figures):
+    """What a metric must reach in every value of a slice of which at least `least` samples were judged."""
+
+    least: int = Field(default=10, ge=1)
+
+
+def _bare(given: Any) -> Any:
+    """A bare number as a gate of the average."""
+    return {"average": given} if isinstance(given, (int, float, str)) else given
+
+
+class Gate(Figures):
+    """What a metric must reach over all samples, and in the values of slices by column, for the run to end with 0."""
+
+    slices: Mapping[str, Annotated[SliceGate, BeforeValidator(_bare)]] = Field(default_factory=dict)
 
 
 class Limits(Settings):
@@ -120,10 +145,15 @@ class Config(Settings):
         if isinstance(coverage, Gate) or not 0 <= coverage <= 1:
             raise ValueError("gates.coverage is a share of judgements, a number from 0 to 1")
         for name, gate in self.metric_gates.items():
-            if gate.average is None and gate.pass_rate is None:
-                raise ValueError(f"gates.{name} is empty; give average or pass_rate")
-            if gate.average is not None and gate.average > self.scale:
-                raise ValueError(f"gates.{name}.average is at most {self.scale}, the scale of the scores")
+            if unknown := [column for column in gate.slices if column not in self.slices]:
+                raise ValueError(f"gates.{name}.slices.{unknown[0]} is no slice of this config; its slices are "
+                                 f"{', '.join(self.slices) or 'none'}")
+            parts: dict[str, Figures] = {f"{name}.slices.{column}": part for column, part in gate.slices.items()}
+            for where, part in ({name: gate} | parts if gate.given() or not parts else parts).items():
+                if not part.given():
+                    raise ValueError(f"gates.{where} is empty; give {', '.join(Figures.model_fields)}")
+                if over := [figure for figure in ("average", "ci_worst") if part.given().get(figure, 0) > self.scale]:
+                    raise ValueError(f"gates.{where}.{over[0]} is at most {self.scale}, the scale of the scores")
         return self
 
     @property
@@ -142,6 +172,6 @@ class Config(Settings):
 DEFAULT_COVERAGE = 0.95
 
 NOT_BUILT: Mapping[str, str] = {
-    "sample": "a part of the dataset", "judge.repeat": "repeated prompts", "output.tables": "catalog tables",
+    "sample": "a part of the dataset", "output.tables": "catalog tables",
 }
 """Keys that the design knows and this version does not: refused as such, not as unknown."""

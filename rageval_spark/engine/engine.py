@@ -180,6 +180,9 @@ class Engine:
         except StopIteration as end:
             answer: Answer = end.value
         except JudgeFault as fault:
+            if fault.code == "BUDGET" and spent == Usage(prompts=1):  # it was never sent
+                self.counts["prompts"] -= 1
+                spent = Usage()
             raise JudgeFault(fault.code, fault.reason, partial=fault.partial, usage=fault.usage or spent) from None
         row = answer_row(rendered, judge.model, answer)
         self._store.put(place.bucket, row)

@@ -19,7 +19,8 @@ from rageval_spark.score import Score
 @dataclass(frozen=True)
 class MetricUse:
     """One metric as it is asked for: under which name, with which threshold (in [0, 1]), asking whom, and how often:
-    of an odd number of `votes`, each with replies of its own. Raises ConfigError for another number."""
+    of an odd number of `votes`, each with replies of its own. `repeat` other than 0 asks everything once more (metric.play).
+    Raises ConfigError for another number of votes."""
 
     metric: Metric
     name: str
@@ -27,6 +28,7 @@ class MetricUse:
     judge: Judge | None = None
     embeddings: HttpEmbeddings | None = None
     votes: int = 1
+    repeat: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.votes, bool) or not isinstance(self.votes, int) or self.votes < 1 or self.votes % 2 == 0:
@@ -38,7 +40,7 @@ class MetricUse:
         """The metric played over a sample, within what its judge takes at a time. The embedded judge always says the
         same: it is not asked this way."""
         limit = self.judge.prompt_token_limit if isinstance(self.judge, HttpJudge) else None
-        return play(self.metric, sample, limit, self.votes)
+        return play(self.metric, sample, limit, self.votes, self.repeat)
 
     def passed(self, score: Score) -> bool | None:
         """Whether the score meets the threshold; None where there is none."""
@@ -120,6 +122,17 @@ class Plan:
         for judge in self.judges():
             oldest[judge.model] = max(judge.reuse_since(now), oldest.get(judge.model, 0.0))
         return oldest
+
+    @property
+    def repeats(self) -> int:
+        """How many prompts are asked once more after a run, to see how far the judge agrees with itself."""
+        return max((judge.repeat for judge in self.judges()), default=0)
+
+    def repeated(self, number: int) -> Plan:
+        """The same with the metrics that ask a judge over HTTP, asking it anew."""
+        groups = (replace(group, uses=tuple(replace(use, repeat=number) for use in group.uses
+                                            if isinstance(use.judge, HttpJudge))) for group in self.groups)
+        return replace(self, groups=tuple(group for group in groups if group.uses))
 
     @property
     def max_concurrency(self) -> int:

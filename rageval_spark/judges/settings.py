@@ -92,7 +92,8 @@ class HttpJudge(Endpoint):
     `max_concurrency` bounds what is in flight over all tasks together, embeddings of the same `base_url` included.
     A prompt is given up after `max_attempts` failed attempts or `deadline_s` seconds. `price` is per million tokens.
     `mode` "batch" has prompts answered through the Batch API, and takes no batch for alive after `deadline_h` hours;
-    "files" leaves them as files for whoever answers them. `prompts` is own wording: texts by kind and language, or a
+    "files" leaves them as files for whoever answers them.
+    `repeat` so many prompts are asked once more after a run, live. `prompts` is own wording: texts by kind and language, or a
     folder of files `<kind>.<language>.txt`, which is read at once.
     """
 
@@ -113,6 +114,7 @@ class HttpJudge(Endpoint):
     prompts: Wording | str | Path = Field(default_factory=dict)
     kinds: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     reuse: bool | Reuse = True
+    repeat: int = Field(default=0, ge=0)
     price: Price | None = None
 
     __hash__ = Endpoint.__hash__

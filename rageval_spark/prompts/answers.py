@@ -101,6 +101,7 @@ class ListIntents(Prompt):
     """The things that a question asks for; its value is their texts in order, blanks left out."""
 
     kind: ClassVar[str] = "list_intents"
+    deciding: ClassVar[bool] = False
     model: ClassVar[type[ReplyModel]] = Intents
     wording: ClassVar[Mapping[str, str]] = {
         "en": """\

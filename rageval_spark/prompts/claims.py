@@ -30,6 +30,7 @@ class ListClaims(Prompt):
     """
 
     kind: ClassVar[str] = "list_claims"
+    deciding: ClassVar[bool] = False
     model: ClassVar[type[ReplyModel]] = Claims
     wording: ClassVar[Mapping[str, str]] = {
         "en": """\

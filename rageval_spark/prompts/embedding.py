@@ -22,5 +22,8 @@ class Embed:
     def join(self, parts: Sequence[Embed], answers: Sequence[Any]) -> Any:
         return answers[0]
 
+    def repeated(self, draw: int) -> Embed:
+        return self
+
     def for_vote(self, vote: int) -> Embed:
         return self

@@ -25,6 +25,7 @@ class ListEntities(Prompt):
     """The entities that a text, or the contexts, name; its value is their names in order, blanks left out."""
 
     kind: ClassVar[str] = "list_entities"
+    deciding: ClassVar[bool] = False
     model: ClassVar[type[ReplyModel]] = Entities
     wording: ClassVar[Mapping[str, str]] = {
         "en": """\

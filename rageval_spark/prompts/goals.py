@@ -84,6 +84,7 @@ class InferGoal(ConversationPrompt):
     """What the user of a conversation wanted; its value is InferredGoal."""
 
     kind: ClassVar[str] = "infer_goal"
+    deciding: ClassVar[bool] = False
     model: ClassVar[type[ReplyModel]] = Goal
     wording: ClassVar[Mapping[str, str]] = {
         "en": """\

@@ -48,11 +48,12 @@ class ReplyModel(BaseModel):
 class Prompt:
     """Data, wording and reply shape of one prompt. A subclass is one kind; equal prompts have equal keys.
 
-    `draw` numbers independent replies to the same prompt, a metric's own below DRAWS; `context_split` marks a part of a divided prompt and is
-    no part of the key.
+    `draw` numbers independent replies to the same prompt, a metric's own below DRAWS; `context_split` marks a part of
+    a divided prompt and is no part of the key. `deciding` is false where the reply is what later prompts are about.
     """
 
     kind: ClassVar[str]
+    deciding: ClassVar[bool] = True
     wording: ClassVar[Mapping[str, str]]
     """Instruction by language; `{name}` places of `fill_in` are replaced, other braces stay as they are."""
     model: ClassVar[type[ReplyModel]]
@@ -102,6 +103,10 @@ class Prompt:
     def for_vote(self, vote: int) -> Prompt:
         """This prompt as a further vote asks it, numbered from 1: with a reply of its own."""
         return replace(self, draw=self.draw + vote * DRAWS)
+
+    def repeated(self, draw: int) -> Prompt:
+        """This prompt asked once more, word for word, where its reply decides something."""
+        return replace(self, draw=self.draw + draw) if self.deciding else self
 
 
 def fault_of(error: ValidationError) -> tuple[str, str]:

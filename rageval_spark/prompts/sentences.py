@@ -87,6 +87,7 @@ class FindStatements(SentencePrompt):
     """Which sentences of a response state a fact, for which a source can be asked: a Decision of 1 or 0 by id."""
 
     kind: ClassVar[str] = "find_statements"
+    deciding: ClassVar[bool] = False
     wording: ClassVar[Mapping[str, str]] = {
         "en": """\
 Decide for each sentence under "sentences", which together answer "question", whether it states a fact.

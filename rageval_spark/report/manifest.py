@@ -21,7 +21,7 @@ class Manifest:
     def __init__(self, folder: Folder, plan: Plan, *, run_id: str, name: str, rows: int, slices: Sequence[str],
                  config: Mapping[str, Any]):
         self._folder, self.rows = folder, rows
-        self._what = {
+        what = {
             "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "slices": list(slices),
             "field_groups": [{"key": group.key, "fields": dict(group.fields), "metrics": [
                 {"name": use.name, "metric": type(use.metric).name, "direction": use.metric.direction,
@@ -35,13 +35,13 @@ class Manifest:
                          "pyarrow": _version("pyarrow"), "python": platform.python_version()},
             "began_at": _now(),
         }
+        self.what: dict[str, Any] = json.loads(json.dumps(what, default=str))
 
     def replaces_another(self) -> bool:
         """Whether a run of this id is complete, but was made otherwise."""
         before = self._before()
-        made = json.loads(json.dumps(self._what, default=str))
         return bool(before.get("status") == "complete"
-                    and any(before.get(name) != made[name] for name in ("config", "field_groups", "judges")))
+                    and any(before.get(name) != self.what[name] for name in ("config", "field_groups", "judges")))
 
     def resumes(self) -> bool:
         """Whether a run of this id was begun and did not end well."""
@@ -55,11 +55,11 @@ class Manifest:
         return before
 
     def begin(self) -> None:
-        self._folder.write_json("manifest.json", {**self._what, "status": "running"})
+        self._folder.write_json("manifest.json", {**self.what, "status": "running"})
 
     def end(self, status: str, **more: Any) -> None:
         """Note how the run ended: "complete", "failed" or "interrupted"."""
-        self._folder.write_json("manifest.json", {**self._what, "status": status, "ended_at": _now(), **more})
+        self._folder.write_json("manifest.json", {**self.what, "status": status, "ended_at": _now(), **more})
 
 
 def _now() -> str:

@@ -22,6 +22,10 @@ class Recorded:
     def run_id(self) -> str:
         return str(self.manifest["run_id"])
 
+    @property
+    def files(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        return self.manifest, self.summary
+
 
 def recorded(path: str) -> Recorded:
     """The run in a folder. Raises InputError where it holds none, or one that is not complete, saying what is there."""

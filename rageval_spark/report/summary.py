@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from rageval_spark.engine.plan import Plan
+from rageval_spark.report.gates import GateResult, Stats, coverage
 from rageval_spark.spark.stats import Tally
 
-Stats = Sequence[Mapping[str, Any]]
 SCALED = ("average", "min", "max", "std_dev", "p10", "p50", "p90", "ci_low", "ci_high", "average_low", "average_high")
 
 
-@dataclass(frozen=True)
-class GateResult:
-    """One gate: what it wants, what was found (None: nothing was scored), and whether that is enough."""
-
-    gate: str
-    wanted: float
-    found: float | None
-    met: bool
-
-
 def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally, usage: Mapping[str, Any], scale: int,
-               gates: Sequence[GateResult], served_models: Sequence[str]) -> dict[str, Any]:
+               gates: Sequence[GateResult], served_models: Sequence[str],
+               noise: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The summary as JSON-ready values. Scores are on the config's scale, shares and coverage in [0, 1].
 
     `task_name` to `metrics_score` have the layout that Dingo's summaries have.
@@ -42,42 +32,9 @@ def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally
         "coverage": coverage(whole), "scale": scale,
         "slices": [_sliced(row, scale) for row in stats if row["slice"] is not None],
         "usage": dict(usage), "served_models": list(served_models), "diagnosis": [],
+        "noise": noise,
         "gates": [asdict(gate) for gate in gates],
     }
-
-
-def coverage(whole: Stats) -> float | None:
-    """The share of judgements, skipped ones aside, that did not fail; None where there were none."""
-    scored, failed = (sum(row[name] for row in whole) for name in ("count", "n_failed"))
-    return scored / (scored + failed) if scored + failed else None
-
-
-def gated(gates: Mapping[str, Mapping[str, float | None]], least_coverage: float, plan: Plan, stats: Stats,
-          scale: int) -> list[GateResult]:
-    """Each gate against the statistics of all rows; a metric in several field groups must meet it in each.
-
-    A gate of the average is a floor, or a ceiling where lower is better. Without any score it is not met.
-    """
-    whole = [row for row in stats if row["slice"] is None]
-    found = coverage(whole)
-    results = [GateResult("coverage", least_coverage, found, found is None or _reaches(found, least_coverage, False))]
-    lower = {use.name for group in plan.groups for use in group.uses if use.metric.direction == "lower"}
-    for metric, wanted in gates.items():
-        for row in whole:
-            if row["metric"] != metric:
-                continue
-            for figure, limit in wanted.items():
-                if limit is None:
-                    continue
-                value = row[figure] if row[figure] is None or figure == "pass_rate" else row[figure] * scale
-                met = value is not None and _reaches(value, limit, metric in lower and figure == "average")
-                results.append(GateResult(f"{metric}.{figure} ({row['field_group']})", limit, value, met))
-    return results
-
-
-def _reaches(value: float, limit: float, ceiling: bool) -> bool:
-    """Whether a figure meets its gate; the noise of floating point, as of 10 × 0.57, decides nothing."""
-    return math.isclose(value, limit, rel_tol=1e-9) or (value <= limit if ceiling else value >= limit)
 
 
 def _group(key: str, plan: Plan, whole: Stats, tally: Tally, scale: int) -> dict[str, Any]:
@@ -91,7 +48,8 @@ def _group(key: str, plan: Plan, whole: Stats, tally: Tally, scale: int) -> dict
         **_dingo(row, scale), **_figures(row, scale), "threshold": uses[row["metric"]].threshold * scale,
         "n_skipped": row["n_skipped"], "skipped": codes[row["metric"]]["skipped"],
         "n_failed": row["n_failed"], "failed": codes[row["metric"]]["failed"], "extra": row["extra"],
-        "layer": row["layer"], "judge": judge.model if (judge := uses[row["metric"]].judge) else None,
+        "layer": row["layer"], "direction": uses[row["metric"]].metric.direction,
+        "judge": judge.model if (judge := uses[row["metric"]].judge) else None,
     } for row in rows}
     averages = {metric: stat["score_average"] for metric, stat in stats.items()}
     known = [average for average in averages.values() if average is not None]

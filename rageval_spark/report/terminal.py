@@ -42,9 +42,8 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
     for failure in failures:
         out.print(f"failed with {failure['code']}, {failure['count']:,} times; once, in {failure['metric']} of "
                   f"{failure['sample_id']}: {failure['reason']}", soft_wrap=True)
-    for gate in summary["gates"]:
-        found = "nothing scored" if gate["found"] is None else _number(gate["found"])
-        out.print(f"gate {gate['gate']}: {found}, wanted {_number(gate['wanted'])}: {'met' if gate['met'] else 'NOT MET'}")
+    for line in _gates(summary["gates"]):
+        out.print(line, soft_wrap=True)
     if worst:
         out.print("\nthe samples that did worst:")
     for sample, scores in worst.items():
@@ -79,6 +78,25 @@ def _slices(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
                      for row in mine if row["metric"] == metric}
             table.add_row(metric, *(cells.get(value, "") for value in values))
         yield table
+
+
+def _gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each gate; of those of slices only the first MOST_SLICES that are not met, and how many others there are."""
+    sliced: dict[tuple[str, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    for gate in gates:
+        if gate["slice"] is None:
+            yield f"gate {gate['gate']}: {gate['said']}: {'met' if gate['met'] else 'NOT MET'}"
+        else:
+            sliced[gate["metric"], gate["figure"], gate["slice"], gate["field_group"]].append(gate)
+    for (metric, figure, column, group), mine in sliced.items():
+        missed = [gate for gate in mine if gate["met"] is False]
+        few = sum(gate["met"] is None for gate in mine)
+        yield (f"gate {metric}.{figure} by {column} ({group}): met in {len(mine) - len(missed) - few:,} of {len(mine):,} values"
+               f"{f', in {few:,} too few samples to say' if few else ''}{f': NOT MET in {len(missed):,}' if missed else ''}")
+        for gate in missed[:MOST_SLICES]:
+            yield f"  {column} {gate['slice_value']}: {gate['said']}"
+        if len(missed) > MOST_SLICES:
+            yield f"  and {len(missed) - MOST_SLICES:,} more, which are in the summary"
 
 
 def _missed(scores: Sequence[Mapping[str, Any]]) -> Iterator[str]:

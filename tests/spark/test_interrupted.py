@@ -13,6 +13,7 @@ import pytest
 
 from tests.engine.scene import until
 from tests.judge_server import JudgeServer
+from tests.test_junit import outcomes
 
 SAMPLES = 120
 LIMIT = 4
@@ -36,11 +37,13 @@ def test_a_run_that_was_ended_is_gone_on_with(tmp_path: Path, ended_by: signal.S
             "judge": {"model": "judge", "base_url": judge.url, "api_key_env": "TEST_JUDGE_KEY", "max_concurrency": LIMIT},
             "evaluate": [{"metrics": ["faithfulness"]}], "gates": {"faithfulness": {"average": 0.9}},
             "spark": {"master": "local[2]"}}))
-        first = command(tmp_path, "--run-id", "nightly")
+        report = ("--junit", str(tmp_path / "junit.xml"))
+        first = command(tmp_path, "--run-id", "nightly", *report)
         until(lambda: len(judge.chats()) > 20, "the twentieth prompt")
         first.send_signal(ended_by)
         said = first.communicate(timeout=300)[1]
         status = json.loads((tmp_path / "out/runs/nightly/manifest.json").read_text())["status"]
+        assert outcomes(tmp_path / "junit.xml") == {("rageval", "run"): "error"}
         if ended_by is signal.SIGKILL:
             assert (first.returncode, status) == (-signal.SIGKILL, "running")
             repaid = LIMIT + LIMIT * 5 // 2 + 1  # what was on its way, and what half a second brought
@@ -52,11 +55,12 @@ def test_a_run_that_was_ended_is_gone_on_with(tmp_path: Path, ended_by: signal.S
             repaid = 1  # the preflight's prompt, which no run keeps
         assert len(judge.chats()) < 2 * SAMPLES
 
-        second = command(tmp_path, "--run-id", "nightly", "--json")
+        second = command(tmp_path, "--run-id", "nightly", "--json", *report)
         printed, said = second.communicate(timeout=600)
         assert second.returncode == 1, said
         assert judge.repeats_after_ok <= repaid
         assert len(judge.chats()) <= 2 * SAMPLES + 1 + repaid + LIMIT
+    assert set(outcomes(tmp_path / "junit.xml").values()) == {"passed", "failure"}
     summary = json.loads(printed)
     assert (summary["total"], summary["num_bad"], summary["coverage"]) == (SAMPLES, 0, 1.0)
     assert [(gate["gate"], gate["met"]) for gate in summary["gates"]][1] == (

@@ -9,6 +9,7 @@ import math
 import runpy
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,10 @@ import pytest
 from rageval_spark.config import Config, parse
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import InputError
+from rageval_spark.report.history import history
 from rageval_spark.run import _served
 from tests.judge_server import JudgeServer
+from tests.test_junit import outcomes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +62,7 @@ def values(folder: Path, judge: JudgeServer, **changes: Any) -> dict[str, Any]:
         "embeddings": {"model": "embedder", **where, "price": 1},
         "evaluate": [{"fields": {**fields, "response": "a", "reference": "ref"}, "metrics": FIVE},
                      {"fields": {**fields, "response": "b"}, "metrics": [{"faithfulness": {"threshold": 0.9}}]}],
-        "slices": ["lang"], "gates": {"coverage": 0.5, "faithfulness": {"average": 0.1}}, **changes,
+        "slices": ["lang"], "gates": {"coverage": 0.5, "faithfulness": 0.1}, **changes,
     }
 
 
@@ -84,8 +87,10 @@ def finished(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
     folder = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch, JudgeServer(require_key=KEY) as judge:
         patch.setenv("TEST_JUDGE_KEY", KEY)
-        (folder / "config.yaml").write_text(json.dumps(values(folder, judge)))
-        patch.setattr(sys, "argv", ["evaluate.py", str(folder / "config.yaml"), "--run-id", "first", "--json"])
+        by_language = {"faithfulness": {"average": 0.1, "slices": {"lang": {"average": 0.2, "least": 2}}}}
+        (folder / "config.yaml").write_text(json.dumps(values(folder, judge, gates={"coverage": 0.5, **by_language})))
+        patch.setattr(sys, "argv", ["evaluate.py", str(folder / "config.yaml"), "--run-id", "first", "--json",
+                                    "--junit", str(folder / "junit.xml")])
         with pytest.raises(SystemExit) as ended, contextlib.redirect_stdout(io.StringIO()) as printed:
             runpy.run_path(str(JOB), run_name="__main__")
         assert ended.value.code == 0
@@ -173,7 +178,7 @@ def test_the_summary_says_what_a_person_asks_first(finished: Finished) -> None:
     assert group["stats"]["faithfulness"]["failed"] == {"INVALID_INPUT": 1}
     assert summary["coverage"] == pytest.approx(sum(r["score"] is not None for r in finished.scores.values())
                                                 / sum(r["status"] != "skipped" for r in finished.scores.values()))
-    assert all(gate["met"] for gate in summary["gates"])
+    assert all(gate["met"] for gate in summary["gates"] if gate["slice"] is None)
     assert finished.run.exit_code == 0
 
 
@@ -225,7 +230,7 @@ def test_a_second_run_asks_nothing_but_the_preflight(finished: Finished, monkeyp
 
 
 def test_a_gate_that_is_not_met_is_told(finished: Finished) -> None:
-    from rageval_spark.report.summary import gated
+    from rageval_spark.report.gates import gated
     from rageval_spark.run import Run
 
     plan = _plan(finished)
@@ -234,6 +239,30 @@ def test_a_gate_that_is_not_met_is_told(finished: Finished) -> None:
         results = gated(gates, coverage, plan, finished.stats, 1)
         summary = {"gates": [vars(result) for result in results]}
         assert Run(finished.run.folder, finished.run.spark, summary).exit_code == code
+
+
+def test_the_values_of_a_slice_are_gated_and_reported(finished: Finished) -> None:
+    found = {(gate["slice_value"], gate["field_group"]): (gate["found"], gate["met"])
+             for gate in finished.run.summary["gates"] if gate["slice"] == "lang"}
+    averages = {(row["slice_value"], row["field_group"]): row["average"] for row in finished.stats
+                if (row["slice"], row["metric"]) == ("lang", "faithfulness")}
+    assert {key: average for key, (average, _) in found.items()} == averages
+    assert [key for key, (_, met) in found.items() if met] == [("en", GROUP_B)]
+    assert not [key for key, (_, met) in found.items() if met is False]
+    reported = outcomes(finished.folder / "junit.xml")
+    assert Counter(reported.values()) == {"passed": 4, "skipped": 5}
+    assert reported["tower", "coverage"] == "passed"
+
+
+def test_a_run_is_a_part_of_its_folders_history(finished: Finished) -> None:
+    first = history(str(finished.folder / "out"))[0]
+    assert (first.run_id, first.status, first.missed, first.judges) == ("first", "complete", [], ["judge"])
+    for row in finished.stats:
+        if row["slice"] is None:
+            figures = first.figures[row["field_group"], row["metric"]]
+            both = figures.keys() & row.keys()
+            assert {name: figures[name] for name in both} == {name: row[name] for name in both}
+            assert both >= {"average", "count", "ci_low", "p50", "average_high", "pass_rate", "coverage"}
 
 
 def test_a_judge_behind_which_the_model_changed_is_told(caplog: pytest.LogCaptureFixture) -> None:

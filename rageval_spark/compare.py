@@ -1,0 +1,206 @@
+"""Which of two systems is better: scores paired by sample, differences with intervals, and what speaks against trusting them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spark.errors import ConfigError, InputError
+from rageval_spark.metrics import CATALOGUE
+from rageval_spark.report.comparison import Compared, as_dict
+from rageval_spark.report.differing import doubts
+from rageval_spark.report.recorded import Recorded, recorded
+from rageval_spark.spark import pairs, session
+from rageval_spark.spark.pairs import BASE, NEW, Cell, Change, Match
+from rageval_spark.spark.tables import SCORES
+from rageval_spark.statistics.noise import floor
+from rageval_spark.statistics.paired import difference, holm
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rageval_spark.run import Run
+
+LEAST_COVERAGE = 0.95
+SURE = 0.05
+"""A difference is told where chance alone makes it, or a larger one, less often than this."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems compared: a line per metric, those by slice, samples that changed sides, and what to know besides.
+
+    `base` and `new` are how the two are called. Figures are on `scale`, that of the runs where they share one, else 1.
+    """
+
+    base: str
+    new: str
+    lines: Sequence[Compared]
+    by_slice: Sequence[Compared]
+    changes: Sequence[Change] = field(repr=False)
+    warnings: Sequence[str] = ()
+    scale: int = 1
+    pairs: DataFrame | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether all metrics were judged often enough on both sides to be ranked."""
+        return not any(line.verdict == "not ranked" for line in self.lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it but the pairs, as JSON-ready values."""
+        return {"base": self.base, "new": self.new, "scale": self.scale, "ranked": self.ranked,
+                "metrics": [as_dict(line, self.scale) for line in self.lines],
+                "slices": [as_dict(line, self.scale) for line in self.by_slice],
+                "changed": [{"metric": one.match.metric, "sample_id": one.sample_id, "base": one.base * self.scale,
+                             "new": one.new * self.scale} for one in self.changes],
+                "warnings": list(self.warnings)}
+
+
+def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str, str] | None = None, force: bool = False,
+            changes: int = 10) -> Comparison:
+    """Compare two finished runs (or their folders), or two field groups of one.
+
+    Samples are paired by id; those scored on both sides count. A metric is ranked where `coverage` of its judgements,
+    as the gate of the new run has it, did not fail on either side, or by `force`. Of each metric at most so many
+    `changes` are listed. Uses the active Spark session, or starts one; starts up to three jobs. Raises InputError for
+    what is no finished run, or where no metric is in both, ConfigError for groups that are not there.
+    """
+    old, other = _read(base), _read(base if new is None else new)
+    if (new is None) != (groups is not None):
+        raise ConfigError("compare takes two runs, or one run and two of its field groups (--groups)")
+    matches, unmatched = _of_groups(old, groups) if groups else _of_runs(old, other)
+    if not matches:
+        raise InputError(f"no metric is in both: {'; '.join(unmatched)}")
+    spark = session.own_session("local[*]", {})
+    slices = [name for name in old.manifest["slices"] if name in other.manifest["slices"]]
+    paired = pairs.paired(_scores(spark, old), _scores(spark, other), matches, slices)
+    cells = pairs.cells(paired, matches, slices)
+    least = 0.0 if force else _least_coverage(other)
+    lines, by_slice = _ranked([cell for cell in cells if cell.slice is None], other, least), []
+    for name in slices:
+        by_slice += _ranked([cell for cell in cells if cell.slice == name], other, least)
+    scales = {run.summary.get("scale", 1) for run in (old, other)}
+    keys = (matches[0].base, matches[0].new)
+    names = (_columns(*keys), _columns(*reversed(keys))) if groups else _names(old, other)
+    return Comparison(*names, lines, by_slice, pairs.changes(paired, matches, changes) if changes else (),
+                      [*unmatched, *_doubts(old, other, lines, not groups)], scales.pop() if len(scales) == 1 else 1, paired)
+
+
+def _read(run: Run | str) -> Recorded:
+    found = recorded(str(getattr(run, "folder", run)))
+    if not found.manifest["config"].get("output", {}).get("good", True):
+        raise InputError(f"{found.folder} keeps only what is below its threshold (output: {{good: false}}); nothing can be "
+                         f"said of all its samples. Run it again with good: true, which asks the judge nothing anew")
+    return found
+
+
+def _scores(spark: SparkSession, run: Recorded) -> DataFrame:
+    return spark.read.schema(SCORES).parquet(run.folder.for_spark("scores"))
+
+
+def _metrics(run: Recorded) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What the manifest says of each metric, by field group and name."""
+    return {(group["key"], metric["name"]): metric for group in run.manifest["field_groups"] for metric in group["metrics"]}
+
+
+def _of_runs(old: Recorded, new: Recorded) -> tuple[list[Match], list[str]]:
+    """What is compared of two runs: metrics of the same field group and name, else those that each has once; and a
+    sentence for each that has no partner."""
+    left, right = _metrics(old), _metrics(new)
+    matches = [Match(name, group, group) for group, name in left if (group, name) in right]
+    rest = [{key for key in one if key not in other} for one, other in ((left, right), (right, left))]
+    names = [[name for _, name in keys] for keys in rest]
+    for group, name in left:
+        if (group, name) in rest[0] and names[0].count(name) == names[1].count(name) == 1:
+            partner = next(there for there, called in rest[1] if called == name)
+            matches.append(Match(name, group, partner))
+            rest[0].discard((group, name))
+            rest[1].discard((partner, name))
+    order = {key: place for place, key in enumerate(left)}
+    matches.sort(key=lambda match: order[match.base, match.metric])
+    unmatched = [f"not compared, since it is only in {run.run_id}: {name} ({group})"
+                 for run, keys in ((old, rest[0]), (new, rest[1])) for group, name in sorted(keys)]
+    return matches, unmatched
+
+
+def _of_groups(run: Recorded, groups: tuple[str, str]) -> tuple[list[Match], list[str]]:
+    keys = [_group(run, named) for named in groups]
+    if keys[0] == keys[1]:
+        raise ConfigError(f"--groups names the same field group twice: {keys[0]}")
+    metrics = [[name for group, name in _metrics(run) if group == key] for key in keys]
+    unmatched = [f"not compared, since it is only in {key}: {name}" for key, mine, others in
+                 ((keys[0], metrics[0], metrics[1]), (keys[1], metrics[1], metrics[0])) for name in mine if name not in others]
+    return [Match(name, keys[0], keys[1]) for name in metrics[0] if name in metrics[1]], unmatched
+
+
+def _group(run: Recorded, named: str) -> str:
+    """The key of the field group that is named by its key, or by a column that no other has."""
+    keys = [group["key"] for group in run.manifest["field_groups"]]
+    found = [key for key in keys if key == named] or [key for key in keys if named in key.split(",")]
+    if len(found) != 1:
+        raise ConfigError(f"{named!r} names {'several field groups' if found else 'no field group'} of {run.run_id}; they are "
+                          f"{'; '.join(keys)}. Give a whole key, or a column that only one of them has")
+    return str(found[0])
+
+
+def _columns(key: str, other: str) -> str:
+    """What a field group reads that the other does not; its key where that is nothing."""
+    return ",".join(name for name in key.split(",") if name not in other.split(",")) or key
+
+
+def _names(old: Recorded, new: Recorded) -> tuple[str, str]:
+    if old.run_id != new.run_id:
+        return old.run_id, new.run_id
+    return str(old.folder), str(new.folder)
+
+
+def _least_coverage(run: Recorded) -> float:
+    gate = run.manifest["config"].get("gates", {}).get("coverage", LEAST_COVERAGE)
+    return float(gate) if isinstance(gate, (int, float)) else LEAST_COVERAGE
+
+
+def _ranked(cells: Sequence[Cell], run: Recorded, least: float) -> list[Compared]:
+    """The cells of one family with their verdicts: p values are corrected for the number of the cells."""
+    lines = [_compared(cell, run) for cell in cells]
+    corrected = holm([line.found.p if line.found else None for line in lines])
+    return [replace(line, p=p, verdict=_verdict(line, p, least)) for line, p in zip(lines, corrected, strict=True)]
+
+
+def _compared(cell: Cell, run: Recorded) -> Compared:
+    told = _metrics(run)[cell.match.new, cell.match.metric]
+    known = CATALOGUE.get(told["metric"])
+    direction = told.get("direction") or (known.direction if known else "higher")
+    found = difference(cell.sums, cell.values) if cell.sums else None
+    noise = run.summary.get("noise") or {}
+    shift = noise.get("metrics", {}).get(cell.match.new, {}).get(cell.match.metric)
+    varies = floor(shift, found.count) if shift and found else None
+    return Compared(cell.match.metric, cell.match.field_group, cell.slice, cell.slice_value, direction, dict(cell.counts), found,
+                    worsened=cell.worsened, mended=cell.mended, noise=varies)
+
+
+def _verdict(line: Compared, p: float | None, least: float) -> str:
+    coverage = [counts.coverage for counts in line.counts.values() if counts.coverage is not None]
+    if line.found is None:
+        return "nothing to compare"
+    if min(coverage) < least:
+        return "not ranked"
+    if p is None or p >= SURE:
+        return "no difference shown"
+    return "better" if (line.found.difference > 0) == (line.direction == "higher") else "worse"
+
+
+def _doubts(old: Recorded, new: Recorded, lines: Iterable[Compared], of_runs: bool) -> list[str]:
+    """What speaks against taking the difference for one of the two systems."""
+    said = doubts(old.files, new.files) if of_runs else []
+    for line in lines:
+        for side, name in ((BASE, old.run_id), (NEW, new.run_id)):
+            counts = line.counts[side]
+            alone = counts.alone / counts.scored if counts.scored else 0.0
+            if alone > 0.05:
+                other = line.counts[NEW if side == BASE else BASE]
+                said.append(f"{line.metric}: {counts.alone:,} of {counts.scored:,} samples scored in {name} have no score on the "
+                            f"other side ({other.failed:,} failed, {other.skipped:,} skipped, {other.missing:,} not in it): they "
+                            f"are left out of both averages")
+    return said

@@ -1,0 +1,127 @@
+"""A comparison for people and programs: a line per metric, in sentences that need no statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.table import Table
+
+from rageval_spark.report.terminal import console
+from rageval_spark.spark.pairs import BASE, NEW, Counts
+from rageval_spark.statistics.paired import Difference
+
+EFFECTS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
+"""What a difference is called up to so many standard deviations (Cohen 1988); beyond it is large."""
+MOST_SLICE_LINES = 40
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One metric of two systems, over all samples or one value of a slice.
+
+    `verdict` is "better", "worse", "no difference shown", "not ranked" (too many judgements failed) or "nothing to
+    compare"; `p` is corrected for the metrics it was found among. `noise` is the largest difference that the judge alone
+    makes between two runs of as many samples, as repeated prompts show it; None where none were repeated.
+    """
+
+    metric: str
+    field_group: str
+    slice: str | None
+    slice_value: str | None
+    direction: str
+    counts: Mapping[str, Counts]
+    found: Difference | None
+    p: float | None = None
+    worsened: int = 0
+    mended: int = 0
+    verdict: str = ""
+    noise: float | None = None
+
+    @property
+    def within_noise(self) -> bool:
+        return bool(self.found and self.noise is not None and abs(self.found.difference) <= self.noise)
+
+    @property
+    def size(self) -> str | None:
+        """The effect in a word."""
+        if self.found is None or self.found.effect is None:
+            return None
+        return next((word for bound, word in EFFECTS if abs(self.found.effect) < bound), "large")
+
+    def sentence(self, base: str, new: str, scale: int = 1) -> str:
+        """What was found, for a reader who knows no statistics."""
+        on = f"on {self.metric}" + (f" where {self.slice} is {self.slice_value}" if self.slice else "")
+        if self.found is None:
+            return f"nothing to compare {on}: no sample is scored on both sides"
+        n, d = f"n = {self.found.count:,}", self.found.difference * scale
+        if self.verdict == "not ranked":
+            shares = ", ".join(f"{counts.coverage:.1%} in {name}" for counts, name in
+                               ((self.counts[BASE], base), (self.counts[NEW], new)) if counts.coverage is not None)
+            return f"not ranked {on}: too many judgements failed ({shares} are there); --force compares those that are there"
+        low, high = self.found.low, self.found.high
+        interval = f" [{low * scale:.3f}, {high * scale:.3f}]" if low is not None and high is not None else ""
+        if self.verdict == "no difference shown":
+            shown = f"; as many samples show one from {self.found.detectable * scale:.3f} on" if self.found.detectable else ""
+            return f"no difference shown {on}: {d:+.3f}{interval}, {n}{shown}"
+        lower = " (lower is better)" if self.direction == "lower" else ""
+        if low is not None and high is not None and low * high > 0:  # told as what it is better or worse by
+            least, most = sorted((abs(low), abs(high)))
+            interval = f" [{least * scale:.3f}, {most * scale:.3f}]"
+        noise = "; that is within what the judge alone varies by" if self.within_noise else ""
+        return f"{new} is {self.verdict} {on} by {abs(d):.3f}{interval}{lower}, {n}, a {self.size or 'uniform'} effect{noise}"
+
+
+def as_dict(line: Compared, scale: int) -> dict[str, Any]:
+    """A line as JSON-ready values, with scores and differences on `scale`."""
+    found: dict[str, Any] = asdict(line.found) if line.found else {}
+    for name in ("base", "new", "difference", "low", "high", "detectable"):
+        if found.get(name) is not None:
+            found[name] *= scale
+    return {"metric": line.metric, "field_group": line.field_group, "slice": line.slice, "slice_value": line.slice_value,
+            "verdict": line.verdict, **found, "p_corrected": line.p, "effect_size": line.size, "mended": line.mended,
+            "worsened": line.worsened, "noise": None if line.noise is None else line.noise * scale,
+            "within_noise": line.within_noise if line.noise is not None else None, "direction": line.direction,
+            **{side: {**asdict(counts), "coverage": counts.coverage} | ({"average": found[side]} if found else {})
+               for side, counts in line.counts.items()}}
+
+
+def show(base: str, new: str, lines: Sequence[Compared], by_slice: Sequence[Compared], changes: Sequence[Any],
+         warnings: Sequence[str], scale: int = 1) -> None:
+    """Print a comparison: the table, then a sentence per metric, slices that differ, samples that changed sides, warnings."""
+    out = console()
+    out.print(_table(f"{base} → {new}", lines, scale))
+    for line in lines:
+        out.print(line.sentence(base, new, scale), soft_wrap=True)
+    told = [line for line in by_slice if line.verdict in ("better", "worse")]
+    if by_slice:
+        out.print(f"\n{len(told)} of {len(by_slice)} differences by slice are shown"
+                  + (":" if told else "; the others are in --json"), soft_wrap=True)
+    for line in told[:MOST_SLICE_LINES]:
+        out.print(f"  {line.sentence(base, new, scale)}", soft_wrap=True)
+    for text in _changed(changes, scale):
+        out.print(text, soft_wrap=True)
+    for warning in warnings:
+        out.print(f"warning: {warning}", soft_wrap=True)
+
+
+def _table(title: str, lines: Sequence[Compared], scale: int) -> Table:
+    table = Table("metric", "base", "new", "difference", "95 %", "pairs", "mended", "worsened", "shows from", "verdict",
+                  title=title, title_justify="left")
+    for line in lines:
+        found = line.found
+        figures = ["", "", "", "", "0", "", "", ""] if found is None else [
+            f"{found.base * scale:.3f}", f"{found.new * scale:.3f}", f"{found.difference * scale:+.3f}",
+            f"{found.low * scale:+.3f} – {found.high * scale:+.3f}" if found.low is not None and found.high is not None else "",
+            f"{found.count:,}", f"{line.mended:,}", f"{line.worsened:,}",
+            f"{found.detectable * scale:.3f}" if found.detectable is not None else ""]
+        table.add_row(line.metric, *figures, line.verdict)
+    return table
+
+
+def _changed(changes: Sequence[Any], scale: int) -> Iterator[str]:
+    if changes:
+        yield "\nsamples that changed sides of the threshold:"
+    for one in changes:
+        yield f"  {one.match.metric}  {one.sample_id}: {one.base * scale:.3f} → {one.new * scale:.3f}"

@@ -1,0 +1,204 @@
+"""Two runs held against each other on Spark: real files, one session."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from rageval_spark.cli import app
+from rageval_spark.compare import compare
+from rageval_spark.errors import ConfigError, InputError
+from rageval_spark.report.comparison import Compared
+from rageval_spark.run import evaluate
+from rageval_spark.spark.tables import SCORES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Line = tuple[str, str, str, float | None, dict[str, str]]
+"""sample_id, field group, metric, score (None: failed), slices"""
+NAMES = ("run_id", "sample_id", "field_group", "metric", "score", "status", "code", "passed", "threshold", "slices")
+
+
+def written(spark: SparkSession, folder: Path, lines: Sequence[Line], *, metrics: Sequence[str] = ("faithfulness",),
+            status: str = "complete", **manifest: Any) -> str:
+    """A run that has these scores, as its files."""
+    groups = dict.fromkeys(line[1] for line in lines) or {"q,a": None}
+    rows = [(folder.name, sample, group, metric, score, "failed" if score is None else "scored",
+             "JUDGE_TIMEOUT" if score is None else None, None if score is None else score >= 0.5, 0.5, slices)
+            for sample, group, metric, score, slices in lines]
+    schema = spark.createDataFrame([], SCORES).schema
+    frame = spark.createDataFrame(rows, type(schema)([schema[name] for name in NAMES]))
+    frame.write.parquet(f"file://{folder}/scores")
+    used = [{"name": name, "metric": name, "parameters": {}, "threshold": 0.5, "votes": 1, "judge": "m"} for name in metrics]
+    told = {"run_id": folder.name, "status": status, "config": {}, "rows": len({line[0] for line in lines}),
+            "slices": sorted({name for line in lines for name in line[4]}), "wording": "w",
+            "judges": [{"provider": "http", "model": "m"}], "versions": {"rageval_spark": "1"},
+            "field_groups": [{"key": group, "fields": {}, "metrics": used} for group in groups], **manifest}
+    (folder / "manifest.json").write_text(json.dumps(told))
+    (folder / "summary.json").write_text(json.dumps({"scale": 1, "served_models": ["m-1"]}))
+    return str(folder)
+
+
+def lines(scores: Sequence[float | None], group: str = "q,a", metric: str = "faithfulness", of: int = 1) -> list[Line]:
+    return [(f"s{place}", group, metric, score, {"lang": "en" if place % 2 else "zh"} if of else {})
+            for place, score in enumerate(scores)]
+
+
+def only(found: Sequence[Compared]) -> Compared:
+    assert len(found) == 1
+    return found[0]
+
+
+def test_a_difference_with_its_interval_and_its_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    draw = random.Random(3)
+    base = [draw.choice([0.25, 0.5, 0.75]) for _ in range(80)]
+    new = [min(1.0, score + draw.choice([0.0, 0.0, 0.25])) for score in base]
+    shuffled = draw.sample(lines(new), 80)
+    found = compare(written(spark, tmp_path / "a", lines(base)), written(spark, tmp_path / "b", shuffled))
+    line = only(found.lines)
+    d = np.array(new) - np.array(base)
+    assert line.found is not None
+    assert line.found.count == 80
+    assert line.found.difference == pytest.approx(d.mean())
+    assert line.found.p == pytest.approx(float(stats.wilcoxon(d).pvalue) if (d != 0).sum() <= 30
+                                         else float(stats.ttest_1samp(d, 0).pvalue))
+    assert line.found.low is not None
+    assert line.found.high is not None
+    assert 0 < line.found.low < d.mean() < line.found.high
+    assert (line.verdict, line.worsened) == ("better", 0)
+    assert line.mended == sum(a < 0.5 <= b for a, b in zip(base, new, strict=True))
+    assert line.sentence("a", "b").startswith(f"b is better on faithfulness by {d.mean():.3f} [")
+    assert {one.sample_id for one in found.changes} <= {f"s{place}" for place in range(80)}
+    assert [(one.slice, one.slice_value) for one in found.by_slice] == [("lang", "en"), ("lang", "zh")]
+    parts = [one.found for one in found.by_slice if one.found]
+    assert sum(part.count for part in parts) == 80
+    assert sum(part.count * part.difference for part in parts) / 80 == pytest.approx(d.mean())
+    assert found.warnings == []
+
+
+def test_what_failed_on_one_side_is_left_out_of_both_and_keeps_a_metric_from_being_ranked(spark: SparkSession, tmp_path: Path,
+                                                                                          ) -> None:
+    base: list[float | None] = [0.2] * 20
+    new: list[float | None] = [None] * 4 + [0.9] * 16
+    old = written(spark, tmp_path / "a", lines(base))
+    other = written(spark, tmp_path / "b", [*lines(new), ("extra", "q,a", "faithfulness", 0.0, {"lang": "en"})])
+    line = only(compare(old, other).lines)
+    assert (line.verdict, line.found and line.found.count) == ("not ranked", 16)
+    assert line.found is not None
+    assert [line.found.base, line.found.new] == pytest.approx([0.2, 0.9])
+    assert "81.0% in b" in line.sentence("a", "b")
+    forced = compare(old, other, force=True)
+    assert only(forced.lines).verdict == "better"
+    assert any("4 of 20 samples scored in a have no score on the other side (4 failed" in one for one in forced.warnings)
+
+
+@pytest.mark.parametrize(("metric", "change", "verdict"), [
+    ("faithfulness", 0.25, "better"), ("faithfulness", -0.25, "worse"), ("noise_sensitivity", 0.25, "worse"),
+    ("noise_sensitivity", -0.25, "better"),
+])
+def test_lower_is_better_where_the_metric_says_so(spark: SparkSession, tmp_path: Path, metric: str, change: float, verdict: str,
+                                                  ) -> None:
+    base = [0.3 + place % 5 / 20 for place in range(40)]
+    new = [score + change + place % 3 / 50 for place, score in enumerate(base)]
+    found = compare(*(written(spark, tmp_path / name, lines(scores, metric=metric), metrics=[metric])
+                      for name, scores in (("a", base), ("b", new))))
+    assert only(found.lines).verdict == verdict
+
+
+def test_equal_runs_show_no_difference(spark: SparkSession, tmp_path: Path) -> None:
+    scores = [0.1, 0.3, 1.0, None, 0.7] * 6
+    line = only(compare(*(written(spark, tmp_path / name, lines(scores)) for name in "ab"), force=True).lines)
+    assert line.found is not None
+    assert (line.verdict, line.found.difference, line.found.p, line.found.low) == ("no difference shown", 0.0, 1.0, 0.0)
+
+
+def test_field_groups_are_paired_by_key_else_by_metric(spark: SparkSession, tmp_path: Path) -> None:
+    found = compare(written(spark, tmp_path / "a", lines([0.1, 0.2, 0.3], "q,old")),
+                    written(spark, tmp_path / "b", lines([0.2, 0.3, 0.5], "q,new")))
+    assert only(found.lines).field_group == "q,old → q,new"
+
+
+def test_two_field_groups_of_one_run(spark: SparkSession, tmp_path: Path) -> None:
+    run = written(spark, tmp_path / "a", [*lines([0.1, 0.2, 0.3, 0.1], "q,old"), *lines([0.6, 0.8, 0.9, 0.6], "q,new")])
+    found = compare(run, groups=("old", "q,new"))
+    line = only(found.lines)
+    assert (found.base, found.new) == ("old", "new")
+    assert line.found is not None
+    assert line.found.difference == pytest.approx(0.55)
+    with pytest.raises(ConfigError, match="names several field groups"):
+        compare(run, groups=("q", "old"))
+    with pytest.raises(ConfigError, match="they are q,old; q,new"):
+        compare(run, groups=("nothing", "old"))
+    with pytest.raises(ConfigError, match="two runs, or one run and two"):
+        compare(run)
+
+
+def test_repeated_ids_have_their_average_and_one_row_has_no_interval(spark: SparkSession, tmp_path: Path) -> None:
+    twice: list[Line] = [("s", "q,a", "faithfulness", score, {}) for score in (0.0, 1.0)]
+    line = only(compare(written(spark, tmp_path / "a", twice), written(spark, tmp_path / "b", twice[1:])).lines)
+    assert line.found is not None
+    assert (line.found.count, line.found.base, line.found.new, line.found.low) == (1, 0.5, 1.0, None)
+    assert "n = 1" in line.sentence("a", "b")
+
+
+def test_what_cannot_be_compared_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    one = written(spark, tmp_path / "a", lines([0.5, 0.6]))
+    with pytest.raises(InputError, match="holds no run"):
+        compare(one, str(tmp_path))
+    with pytest.raises(InputError, match="its status is running"):
+        compare(one, written(spark, tmp_path / "b", lines([0.5]), status="running"))
+    with pytest.raises(InputError, match=r"no metric is in both: .*only in a: faithfulness.*only in c: rouge"):
+        compare(one, written(spark, tmp_path / "c", lines([0.5], metric="rouge"), metrics=["rouge"]))
+    with pytest.raises(InputError, match="keeps only what is below its threshold"):
+        compare(one, written(spark, tmp_path / "d", lines([0.5]), config={"output": {"good": False}}))
+    strangers = written(spark, tmp_path / "e", [("x", "q,a", "faithfulness", 0.5, {})])
+    assert only(compare(one, strangers).lines).verdict == "nothing to compare"
+
+
+def test_what_was_made_differently_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    other = written(spark, tmp_path / "b", lines([0.5, 0.6, 0.7]), judges=[{"provider": "http", "model": "other"}], wording="w2")
+    found = compare(written(spark, tmp_path / "a", lines([0.5, 0.6])), other)
+    said = " | ".join(found.warnings)
+    assert "judge.model: m before, other now" in said
+    assert "wording: w before, w2 now" in said
+    assert "rows: 2 before, 3 now" in said
+
+
+def test_conditions_decide_the_exit_code(spark: SparkSession, tmp_path: Path) -> None:
+    base = [0.5 + place % 4 / 10 for place in range(40)]
+    runs = [written(spark, tmp_path / name, lines(scores)) for name, scores in
+            (("a", base), ("b", [score - 0.1 - place % 2 / 50 for place, score in enumerate(base)]))]
+    done = CliRunner().invoke(app, ["compare", *runs, "--json", "--fail-on", "faithfulness drops > 0.02",
+                                    "--fail-on", "faithfulness rises"])
+    assert done.exit_code == 1
+    said = json.loads(done.stdout)
+    assert said["failed_on"] == [{"condition": "faithfulness drops > 0.02", "metric": "faithfulness"}]
+    [metric] = said["metrics"]
+    assert metric["difference"] == pytest.approx(-0.11)
+    assert metric["base"]["coverage"] == 1.0
+
+
+def test_two_evaluations_are_compared_in_one_command(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [(f"q{place}", f"the answer is {place}", f"the answer is {place + place % 3}", f"the answer is {place}")
+            for place in range(30)]
+    frame = spark.createDataFrame(rows, "question string, old string, new string, truth string")
+    runs = [evaluate(frame, ["exact_match", "token_f1"], output=str(tmp_path / "out"), run_id=answer,
+                     fields={"user_input": "question", "response": answer, "reference": "truth"}) for answer in ("old", "new")]
+    found = compare(*runs)
+    assert [(line.metric, line.verdict) for line in found.lines] == [("exact_match", "worse"), ("token_f1", "worse")]
+    assert found.lines[0].found is not None
+    assert found.lines[0].found.test == "McNemar, mid-p"
+    assert found.lines[0].worsened == 20
+    done = CliRunner().invoke(app, ["compare", *(str(run.folder) for run in runs)])
+    assert done.exit_code == 0
+    assert "new is worse on exact_match by 0.667" in done.stdout
+    json.dumps(found.to_dict(), allow_nan=False)
