@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from rageval_spark.report.terminal import MOST_SLICES, console
+from rageval_spark.statistics.corrected import FEWEST
 
 FEW = 30
 MOST_SHOWN = 20
@@ -99,6 +100,8 @@ def _corrected(one: Mapping[str, Any], scale: int) -> Iterator[str]:
     yield f"average: {_shown(found['run_average'])} by the metric; {alone} by labels alone; corrected {best}{publish}"
     if not found["n_others"]:
         yield "every scored sample is labelled: the labels alone are the answer"
+    elif found["n_labelled"] < FEWEST:
+        yield f"with fewer than {FEWEST} labels the scores correct nothing: the corrected average is that of the labels"
     elif not found["weight"]:
         yield "the scores add nothing to these labels: the corrected average is that of the labels"
 
