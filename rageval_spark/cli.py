@@ -15,6 +15,7 @@ import typer
 from pydantic import ValidationError
 from rich.table import Table
 
+from rageval_spark.commands.agree import agree
 from rageval_spark.commands.compare import compare
 from rageval_spark.commands.history import history
 from rageval_spark.commands.pick import pick
@@ -203,6 +204,7 @@ def metrics(
     console().print(table)
 
 
+app.command("agree")(agree)
 app.command("compare")(compare)
 app.command("history")(history)
 app.command("pick")(pick)
