@@ -40,10 +40,11 @@ def written(spark: SparkSession, folder: Path, samples: int, better: float) -> s
     columns = [rows[field.name] if field.name in rows.columns else known.get(field.name, F.lit(None)).cast(field.dataType)
                .alias(field.name) for field in empty]
     rows.select(*columns).write.parquet(str(folder / "scores"))
+    group = "question,answer,contexts"
     metrics = [{"name": name, "metric": name, "parameters": {}, "threshold": 0.5, "votes": 1, "judge": "m"} for name in METRICS]
     (folder / "manifest.json").write_text(json.dumps({
         "run_id": folder.name, "status": "complete", "config": {}, "rows": samples, "slices": ["language", "tenant"],
-        "field_groups": [{"key": "question,answer,contexts", "metrics": metrics}], "judges": [], "wording": "1", "versions": {}}))
+        "field_groups": [{"key": group, "fields": {}, "metrics": metrics}], "judges": [], "wording": "1", "versions": {}}))
     (folder / "summary.json").write_text(json.dumps({"scale": 1}))
     return str(folder)
 

@@ -64,7 +64,7 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
 
     Samples are paired by id; those scored on both sides count. A metric is ranked where `coverage` of its judgements,
     as the gate of the new run has it, did not fail on either side, or by `force`. Of each metric at most so many
-    `changes` are listed. Uses the active Spark session, or starts one; starts up to three jobs. Raises InputError for
+    `changes` are listed. Uses the active Spark session, or starts one; starts up to four jobs. Raises InputError for
     what is no finished run, or where no metric is in both, ConfigError for groups that are not there.
     """
     old, other = _read(base), _read(base if new is None else new)
@@ -75,8 +75,9 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
         raise InputError(f"no metric is in both: {'; '.join(unmatched)}")
     spark = session.own_session("local[*]", {})
     slices = [name for name in old.manifest["slices"] if name in other.manifest["slices"]]
-    paired = pairs.paired(scores(spark, old), scores(spark, other), matches, slices)
-    cells = pairs.cells(paired, matches, slices)
+    both = scores(spark, old), scores(spark, other)
+    paired = pairs.paired(*both, matches, slices)
+    cells = pairs.cells(paired, matches, slices, pairs.slice_values(*both, slices))
     least = 0.0 if force else _least_coverage(other)
     lines, by_slice = ranked([cell for cell in cells if cell.slice is None], other, least), []
     for name in slices:

@@ -64,7 +64,7 @@ def _compared(spark: SparkSession, base: Recorded, new: Recorded) -> Mapping[tup
     """What is compared of two runs by the field group and metric of the new one."""
     matches, _ = comparison.of_runs(base, new)
     paired = pairs.paired(comparison.scores(spark, base), comparison.scores(spark, new), matches, ())
-    cells = pairs.cells(paired, matches, ()) if matches else []
+    cells = pairs.cells(paired, matches, (), {}) if matches else []
     lines = comparison.ranked(cells, new, 0.0)
     return {(cell.match.new, cell.match.metric): (cell.match.base, line) for cell, line in zip(cells, lines, strict=True)}
 

@@ -13,6 +13,7 @@ from rageval_spark.statistics.paired import RESAMPLED, Numbers, Sums
 
 BASE, NEW = "base", "new"
 SIDES = (BASE, NEW)
+STATUSES = ("failed", "skipped", "scored")
 CELL = ("place", "slice", "slice_value")
 
 
@@ -74,15 +75,17 @@ class Change:
 
 def paired(base: DataFrame, new: DataFrame, matches: Sequence[Match], slices: Sequence[str]) -> DataFrame:
     """One row per match and sample of either side: place of the match, sample_id, base, new (scores, or null), difference,
-    their statuses and whether they passed, and a column for each slice, named by its place. Lazy.
+    their statuses (by the place in STATUSES) and whether they passed, and for each slice, by its place, a hash of its value.
+    Lazy.
 
-    A sample that a run has several times has the average of its scores.
+    A sample that a run has several times has the average of its scores. Only numbers are aggregated, which Spark does
+    without sorting.
     """
     sides = [_side(scores, side, matches, slices) for side, scores in ((BASE, base), (NEW, new))]
     aggregates = [figure for side in SIDES for figure in (
-        F.avg(F.when(F.col("side") == side, F.col("score"))).alias(side),
-        F.max(F.when(F.col("side") == side, F.col("status"))).alias(f"{side}_status"),
-        F.min(F.when(F.col("side") == side, F.col("passed"))).alias(f"{side}_passed"))]
+        F.avg(F.when(F.col("side") == (side == NEW), F.col("score"))).alias(side),
+        F.max(F.when(F.col("side") == (side == NEW), F.col("status"))).alias(f"{side}_status"),
+        F.min(F.when(F.col("side") == (side == NEW), F.col("passed"))).alias(f"{side}_passed"))]
     together = sides[0].unionByName(sides[1]).groupBy("place", "sample_id").agg(
         *aggregates, *(F.max(f"slice{place}").alias(f"slice{place}") for place in range(len(slices))))
     return together.withColumn("difference", F.col(NEW) - F.col(BASE))
@@ -94,44 +97,57 @@ def _side(scores: DataFrame, side: str, matches: Sequence[Match], slices: Sequen
     for number, match in enumerate(matches):
         group = match.base if side == BASE else match.new
         place = F.when((F.col("field_group") == group) & (F.col("metric") == match.metric), number).otherwise(place)
-    values = (F.col("slices")[F.lit(name)].alias(f"slice{number}") for number, name in enumerate(slices))
-    return scores.select(place.alias("place"), "sample_id", "score", "status", "passed", F.lit(side).alias("side"),
+    values = (F.xxhash64(F.col("slices")[F.lit(name)]).alias(f"slice{number}") for number, name in enumerate(slices))
+    status = F.array_position(F.array(*map(F.lit, STATUSES)), F.col("status")).cast("int")
+    return scores.select(place.alias("place"), "sample_id", "score", status.alias("status"), "passed", F.lit(side == NEW).alias("side"),
                          *values).where("place is not null")
 
 
-def cells(pairs: DataFrame, matches: Sequence[Match], slices: Sequence[str]) -> list[Cell]:
-    """What there is of each match, over all samples and by slice, in the order of the matches.
+def slice_values(base: DataFrame, new: DataFrame, slices: Sequence[str]) -> dict[int, str]:
+    """The values that slices have on either side, by their hash. Starts a job where there are slices."""
+    if not slices:
+        return {}
+    both = base.select("slices").unionByName(new.select("slices"))
+    value = F.explode(F.array(*(F.col("slices")[F.lit(name)] for name in slices))).alias("value")
+    found = both.select(value).distinct().withColumn("hash", F.xxhash64("value"))
+    return {row["hash"]: row["value"] for row in found.collect()}
+
+
+def cells(pairs: DataFrame, matches: Sequence[Match], slices: Sequence[str], values_of: Mapping[int, str]) -> list[Cell]:
+    """What there is of each match, over all samples and by slice, in the order of the matches. `values_of` are slice_values.
 
     Starts a job that sums, and where a cell has no more than RESAMPLED pairs, a second that collects their differences.
     """
-    null = F.lit(None).cast("string")
-    by = [F.struct(null.alias("slice"), null.alias("slice_value")),
-          *(F.struct(F.lit(name).alias("slice"), F.col(f"slice{number}").alias("slice_value"))
-            for number, name in enumerate(slices))]
+    by = [F.struct(F.lit(place).alias("slice"), (F.col(f"slice{place}") if place >= 0 else F.lit(0)).cast("long")
+                   .alias("slice_value")) for place in range(-1, len(slices))]
     sliced = pairs.withColumn("by", F.explode(F.array(*by))).select("*", "by.slice", "by.slice_value").drop("by")
     rows = sliced.groupBy(*CELL).agg(*_sums()).collect()
     values = _values(sliced, [row for row in rows if 0 < row["pairs"] <= RESAMPLED and not row["binary"]])
-    order: dict[str | None, int] = {None: -1, **{name: number for number, name in enumerate(slices)}}
-    rows.sort(key=lambda row: (order[row["slice"]], row["slice_value"] or "", row["place"]))
-    return [Cell(matches[row["place"]], row["slice"], row["slice_value"],
+
+    def value(row: Row) -> str | None:
+        return values_of.get(row["slice_value"]) if row["slice"] >= 0 else None
+
+    rows.sort(key=lambda row: (row["slice"], value(row) or "", row["place"]))
+    return [Cell(matches[row["place"]], slices[row["slice"]] if row["slice"] >= 0 else None, value(row),
                  {side: Counts(*(row[f"{side}_{name}"] for name in ("scored", "failed", "skipped", "missing", "alone")))
                   for side in SIDES},
                  Sums(row["pairs"], row["base"], row["new"], row["difference"], row["squares"], row["rose"], row["fell"],
                       row["binary"]) if row["pairs"] else None,
-                 row["worsened"], row["mended"], values.get((row["place"], row["slice"], row["slice_value"])))
+                 row["worsened"], row["mended"], values.get(_key(row)))
             for row in rows]
 
 
-def _values(sliced: DataFrame, small: Sequence[Row]) -> dict[tuple[int, str | None, str | None], Numbers]:
+def _key(row: Row) -> tuple[int, int, int]:
+    return row["place"], row["slice"], row["slice_value"]
+
+
+def _values(sliced: DataFrame, small: Sequence[Row]) -> dict[tuple[int, int, int], Numbers]:
     """The differences of these cells, ascending."""
     if not small:
         return {}
-    of = F.broadcast(sliced.sparkSession.createDataFrame([tuple(row[name] for name in CELL) for row in small],
-                                                         "at int, of_slice string, of_value string"))
-    here = (F.col("place") == F.col("at")) & F.col("slice").eqNullSafe(F.col("of_slice")) \
-        & F.col("slice_value").eqNullSafe(F.col("of_value"))
-    found = sliced.where("difference is not null").join(of, here).groupBy(*CELL).agg(F.collect_list("difference").alias("values"))
-    return {tuple(row[name] for name in CELL): np.sort(np.asarray(row["values"], dtype=float)) for row in found.collect()}
+    of = F.broadcast(sliced.sparkSession.createDataFrame([*map(_key, small)], "place int, slice int, slice_value long"))
+    found = sliced.where("difference is not null").join(of, [*CELL]).groupBy(*CELL).agg(F.collect_list("difference").alias("all"))
+    return {_key(row): np.sort(np.asarray(row["all"], dtype=float)) for row in found.collect()}
 
 
 def _sums() -> list[Column]:
@@ -148,8 +164,8 @@ def _sums() -> list[Column]:
     for side, other in ((BASE, NEW), (NEW, BASE)):
         status = F.col(f"{side}_status")
         figures += [F.count(side).alias(f"{side}_scored"),
-                    F.count_if((status == "failed") & F.col(side).isNull()).alias(f"{side}_failed"),
-                    F.count_if((status == "skipped") & F.col(side).isNull()).alias(f"{side}_skipped"),
+                    *(F.count_if((status == STATUSES.index(name) + 1) & F.col(side).isNull()).alias(f"{side}_{name}")
+                      for name in ("failed", "skipped")),
                     F.count_if(status.isNull()).alias(f"{side}_missing"),
                     F.count_if(F.col(side).isNotNull() & F.col(other).isNull()).alias(f"{side}_alone")]
     return figures
