@@ -41,7 +41,7 @@ def _slices(slices: Sequence[str]) -> list[Column]:
 
 
 def _aggregates(measures: Iterable[str], extremes: Sequence[str]) -> list[Column]:
-    status, score = F.col("status"), F.col("score")
+    status, score, unanswered = F.col("status"), F.col("score"), _unanswered()
     return [
         F.count(F.lit(1)).alias("total"), F.count(score).alias("count"),
         F.count_if(status == "skipped").alias("n_skipped"), F.count_if(status == "failed").alias("n_failed"),
@@ -51,7 +51,18 @@ def _aggregates(measures: Iterable[str], extremes: Sequence[str]) -> list[Column
         *(F.sum(F.col("measures")[name]).alias(MEASURE + name) for name in measures),
         *(F.min(F.col("measures")[name]).alias(f"{MEASURE}least {name}") for name in extremes),
         *(F.max(F.col("measures")[name]).alias(f"{MEASURE}greatest {name}") for name in extremes),
+        F.count_if(unanswered).alias("n_unanswered"),
+        F.count_if(score.isNotNull() & ~unanswered & ~F.array_contains("flags", "REFUSAL")).alias("n_answered"),
     ]
+
+
+def _unanswered() -> Column:
+    """Whether the response of a score is blank or declines to answer; false where that is right, and where it is the
+    reference that declines. Never null."""
+    declines = F.array_contains("flags", "REFUSAL") & (F.coalesce("score", F.lit(0.0)) < 1)
+    about_reference = F.coalesce("code", F.lit("")).isin("NO_REFERENCE_CLAIMS", "BOTH_REFUSED")
+    said = F.coalesce("code", F.lit("")).isin("NO_ANSWER", "NO_CLAIMS")
+    return F.coalesce(said | F.array_contains("flags", "EMPTY_ANSWER") | declines & ~about_reference, F.lit(False))
 
 
 def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
@@ -71,6 +82,7 @@ def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
         "average_high": (scored + best) / judged if judged else None,
         "pass_rate": row["passed"] / count if count else None,
         "extra": {name: float(value) for name, value in use.metric.extra(sums).items()}, "layer": use.metric.layer,
+        **{name: row[name] if "response" in use.metric.takes() else None for name in ("n_answered", "n_unanswered")},
     }
 
 
