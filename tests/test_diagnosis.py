@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rageval_spark.config import Diagnosis, field_group, metric_of, parse, planned, use_of
 from rageval_spark.engine.plan import Plan
@@ -12,7 +15,7 @@ from rageval_spark.errors import ConfigError
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metrics import CATALOGUE, NAMED
 from rageval_spark.report.axes import AXES, LEAST
-from rageval_spark.report.diagnosis import PARTS, TEXTS, diagnosed
+from rageval_spark.report.diagnosis import MOST_OF_SLICES, TEXTS, Part, diagnosed
 from rageval_spark.statistics.intervals import interval
 
 JUDGE = HttpJudge(model="judge", base_url="http://127.0.0.1:1/v1")
@@ -95,7 +98,7 @@ def test_what_is_to_be_mended_first_comes_first(averages: dict[str, float | None
 
 def test_every_metric_of_the_axes_is_there() -> None:
     assert {name for names in AXES.values() for name in names} <= CATALOGUE.keys()
-    assert {text.part for text in TEXTS.values()} == set(PARTS)
+    assert {text.part for text in TEXTS.values()} == set(get_args(Part))
 
 
 @pytest.mark.parametrize(("averages", "says"), [
@@ -108,6 +111,22 @@ def test_what_an_interval_leaves_open_is_told_as_perhaps(averages: dict[str, flo
     [told] = found(averages, n=20, spread=0.4)
     assert told["finding"].startswith(says)
     assert told["sure"] is not says.startswith("Perhaps")
+
+
+def test_few_scores_that_are_all_alike_are_not_sure_to_stay_so() -> None:
+    assert [found({F: 1.0}, n=n, spread=0.0)[0]["sure"] for n in (10, 30)] == [False, True]
+
+
+def test_recall_comes_first_however_unsure() -> None:
+    rows = [row(R, 0.82, spread=0.5), row(C, GOOD), row(F, BAD)]
+    assert [(one.found.code, one.sure) for one in diagnosed(plan(R, C, F), rows, Diagnosis())] == [
+        ("NOT_FOUND", False), ("UNSUPPORTED", True)]
+
+
+def test_many_values_of_a_slice_are_told_as_far_as_a_person_reads() -> None:
+    rows = [row(F, GOOD), *(row(F, place / 10_000, slice="user", value=str(place)) for place in range(2_000))]
+    told = diagnosed(plan(F), rows, Diagnosis())
+    assert [one.slice_value for one in told] == [None, *map(str, range(MOST_OF_SLICES))]
 
 
 def test_what_failed_leaves_open_what_it_might_have_made() -> None:
@@ -162,8 +181,7 @@ def test_metrics_are_known_by_what_they_are_not_by_their_name() -> None:
     for one in (plan(mine=F), plan(mine=alias)):
         [told] = diagnosed(one, [row("mine", BAD)], Diagnosis())
         assert (told.found.code, told.to_dict(1)["evidence"][0]["metric"]) == ("UNSUPPORTED", "mine")
-    [told] = diagnosed(plan(faithfulness="rouge"), [row("faithfulness", BAD)], Diagnosis()) or [None]
-    assert told is None
+    assert diagnosed(plan(faithfulness="rouge"), [row("faithfulness", BAD)], Diagnosis()) == []
 
 
 def test_the_preferred_metric_that_is_scored_counts_and_of_several_ranks_the_most() -> None:
@@ -183,6 +201,36 @@ def test_a_heuristic_is_told_as_one() -> None:
     assert found({F: BAD})[0]["heuristic"] is False
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.sampled_from(sorted({name for names in AXES.values() for name in names})),
+                       st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.integers(0, 40), st.integers(0, 30),
+                                 st.integers(0, 30), st.floats(0, 0.5)), min_size=1))
+def test_whatever_is_measured_what_is_found_agrees_with_itself(averages: dict[str, Any]) -> None:
+    rows = []
+    for metric, (average, n, failed, unanswered, spread) in averages.items():
+        n = max(n, 1, unanswered)
+        rows += [row(metric, average, n=n, spread=spread, failed=failed, unanswered=unanswered),
+                 row(metric, average, slice="lang", value="zh", n=n, spread=spread, failed=failed, unanswered=unanswered)]
+    told = diagnosed(plan(*averages), rows, Diagnosis())
+    codes = [one.found.code for one in told]
+    assert len(set(codes)) == len(codes), "a slice that is all samples adds nothing"
+    assert all(one.slice is None for one in told)
+    if {"HEALTHY", "OUTDATED", "UNEXPLAINED", "DRIFT"} & set(codes):
+        assert len(codes) == 1
+    if "NOT_FOUND" in codes:
+        assert codes.index("NOT_FOUND") == int("NOTHING_FITS" in codes)
+    if "HEALTHY" in codes:
+        assert {one.level for one in told[0].found.because} == {"high"}
+    for one in told:
+        text = json.dumps(one.to_dict(10), allow_nan=False)
+        assert text
+        for reading in one.evidence:
+            assert 0 <= reading.low <= reading.average + 1e-12
+            assert reading.average <= reading.high + 1e-12
+            assert reading.count is not None
+            assert reading.count >= LEAST
+
+
 def sliced(**values: float | None) -> list[dict[str, Any]]:
     return [row(F, average, slice="lang", value=value) for value, average in values.items()]
 
@@ -191,7 +239,7 @@ def test_a_slice_is_told_where_it_says_more() -> None:
     told = diagnosed(plan(F), [row(F, GOOD), *sliced(en=0.97, zh=BAD)], Diagnosis())
     assert [(one.found.code, one.slice_value) for one in told] == [("HEALTHY", None), ("UNSUPPORTED", "zh")]
     told = diagnosed(plan(F), [row(F, 0.4), *sliced(en=0.41, zh=0.38, null=0.1)], Diagnosis())
-    assert [(one.slice_value, one.also_in) for one in told] == [(None, [("lang", "en"), ("lang", "zh")]), ("null", [])]
+    assert [(one.slice_value, one.also_in) for one in told] == [(None, [("lang", "zh"), ("lang", "en")]), ("null", [])]
     told = diagnosed(plan(F), [row(F, 0.82), *sliced(en=0.79, zh=0.85)], Diagnosis())
     assert [one.slice_value for one in told] == [None], "what chance makes of a part is no finding"
     few = [row(F, GOOD), row(F, 0.0, slice="lang", value="zh", n=LEAST - 1)]

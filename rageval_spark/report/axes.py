@@ -59,7 +59,8 @@ class Reading:
     """An axis of a system: the average of a metric (called `metric`, of the catalogue's `kind`) or, where `share`, a share
     of responses, in [0, 1]. `count`: of how many; None for a rate that was given.
 
-    `low` and `high` are what it may be: its 95 % interval, widened by what judgements that failed could have made of it.
+    `low` and `high` are what it may be: its 95 % interval (Wilson's where all scores are alike), widened by what judgements
+    that failed could have made of it.
     `level` is by its `threshold`; `clear` where all of that lies on one side of it.
     """
 
@@ -140,8 +141,10 @@ def _ranks(use: MetricUse) -> float:
 def _average(axis: str, row: Row, use: MetricUse, thresholds: Thresholds) -> Reading | None:
     if row["count"] < LEAST:
         return None
-    low, high = (widest(value for value in (row[f"ci_{end}"], row[f"average_{end}"], row["average"]) if value is not None)
-                 for end, widest in (("low", min), ("high", max)))
+    ends = row["ci_low"], row["ci_high"]
+    if ends[0] == ends[1]:  # all scores are alike, of which Student's t is too sure
+        ends = interval(row["average"], 0.0, row["count"], binary=True)
+    low, high = min(ends[0], row["average_low"]), max(ends[1], row["average_high"])
     return Reading(axis, use.name, type(use.metric).name, row["average"], low, high, row["count"], thresholds,
                    use.metric.direction == "lower", isinstance(use.judge, EmbeddedJudge))
 

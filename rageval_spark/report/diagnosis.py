@@ -1,8 +1,8 @@
 """What to mend first: findings from the statistics of a run.
 
-Rules and thresholds are rules of thumb. What comes first in the path of an answer is mended first: the documents, then
-retrieval, then generation, then citations, and on each what is low before what is middling. A finding of a slice stands
-only where it says more than that of all samples does.
+Rules and thresholds are rules of thumb. What is low is mended before what is middling, and of both what comes first in the
+path of an answer: the documents, then retrieval, then generation, then citations. A finding of a slice stands only where it
+says more than that of all samples does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rageval_spark.engine.plan import Plan
 from rageval_spark.report.axes import (
@@ -31,13 +31,14 @@ from rageval_spark.report.axes import (
 )  # fmt: skip
 
 TRIAD = (RELEVANCE, FAITHFULNESS, ANSWERS)
-PARTS = ("data", "retrieval", "generation", "citation", "none")
-"""What a finding is about, in the order in which to mend; "none" where nothing is known to be broken."""
+Part = Literal["data", "retrieval", "generation", "citation", "none"]
+"""What a finding is about; "none" where nothing is known to be broken."""
 LEVELS = ("low", "middle", "high")
+MOST_OF_SLICES = 100
 
 
 class Text(NamedTuple):
-    part: str
+    part: Part
     finding: str
     advice: str
 
@@ -60,7 +61,7 @@ TEXTS: Mapping[str, Text] = {
     "UNANSWERED": Text(
         "generation", "many responses are blank or decline to answer, although what they need is retrieved",
         "The model does not find it in its chunks: cut smaller ones, and put those that matter first (reranking). See, too, "
-        "whether the prompt has it decline too soon."),
+        "whether the prompt has it decline too soon. Where declining is right, refusal_accuracy leaves it out."),
     "DECLINED": Text(
         "generation", "many responses are blank or decline to answer",
         "Whether what they need is retrieved was not measured, or is not clear: add context_recall. Where it is, cut smaller "
@@ -90,7 +91,7 @@ TEXTS: Mapping[str, Text] = {
         "Users may ask other things than these samples do: compare the questions with production logs, and add what is missing."),
     "HEALTHY": Text("none", "nothing to mend was found", "Keep it so: gates on these metrics tell when it changes."),
 }
-"""By code: which part is at fault, what was found, and what to do about it."""
+"""By code, in the order in which to mend: which part is at fault, what was found, and what to do about it."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,8 @@ class Finding:
         return not self.found.doubtful and all(one.clear for one in self.found.because)
 
     @property
-    def order(self) -> tuple[int, int, bool]:
-        level = LEVELS.index("low" if self.found.code in ("DRIFT", "UNEXPLAINED") else self.reading.level)
-        return level, PARTS.index(self.text.part), not self.sure
+    def order(self) -> tuple[int, int, bool, float]:
+        return LEVELS.index(self.reading.level), list(TEXTS).index(self.found.code), not self.sure, self.reading.good
 
     @property
     def evidence(self) -> list[Reading]:
@@ -162,7 +162,7 @@ def diagnosed(plan: Plan, stats: Sequence[Row], thresholds: Thresholds,
     """The findings of a run from its statistics (rows of tables.STATS), those to mend first first, all samples before
     slices. `complaints` is the share of users' feedback that is negative, or a slice and the value that stands for it.
 
-    Nothing is found where fewer than axes.LEAST samples are scored.
+    Nothing is found where fewer than axes.LEAST samples are scored. Of slices no more than MOST_OF_SLICES are told.
     """
     parts: dict[tuple[str | None, str | None, str], dict[str, Row]] = defaultdict(dict)
     for row in stats:
@@ -176,7 +176,7 @@ def diagnosed(plan: Plan, stats: Sequence[Row], thresholds: Thresholds,
         found += [Finding(group, name, value, one) for one in _rules(at)]
     found.sort(key=lambda one: one.order)
     whole = [one for one in found if one.slice is None]
-    return [*whole, *(one for one in found if one.slice is not None and _adds(one, whole))]
+    return [*whole, *[one for one in found if one.slice is not None and _adds(one, whole)][:MOST_OF_SLICES]]
 
 
 def _adds(one: Finding, whole: Sequence[Finding]) -> bool:

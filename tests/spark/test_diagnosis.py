@@ -38,7 +38,8 @@ def test_responses_without_an_answer_are_counted_in_the_whole_and_its_parts(spar
     status = {None: "scored", "JUDGE_TIMEOUT": "failed"}
     empty = dict.fromkeys(spark.createDataFrame([], SCORES).columns)
     rows = [{**empty, "sample_id": f"{lang}-{place}", "field_group": "a", "metric": metric, "score": score, "flags": flags,
-             "status": status.get(code, "skipped"), "code": code, "slices": {"lang": lang}, "measures": {}, "passed": None if score is None else score >= 0.5}
+             "status": status.get(code, "skipped"), "code": code, "slices": {"lang": lang}, "measures": {},
+             "passed": None if score is None else score >= 0.5}
             for lang in ("en", "zh") for place, (metric, score, code, flags, _) in enumerate(SCORED)]
     found = stats(spark.createDataFrame(rows, SCORES), [group], ["lang"], "r")
     spark.createDataFrame(found, STATS).collect()
