@@ -82,14 +82,14 @@ def test_refusals_where_all_is_found_are_told_by_words_alone(spark: SparkSession
     rows = [{"id": str(place), "q": f"How tall is the tower {place}?", "a": said[place % 3], "ctx": ["The tower is 330 m tall."],
              "ref": "The tower is 330 m tall."} for place in range(24)]
     done = run(written(
-        tmp_path, rows, judge={"provider": "embedded"}, scale=10, diagnosis={"preset": "strict"},
+        tmp_path, rows, judge={"provider": "embedded"}, scale=10, diagnosis={"unanswered": 0.1},
         evaluate=[{"fields": {"sample_id": "id", "user_input": "q", "response": "a", "retrieved_contexts": "ctx",
                               "reference": "ref"}, "metrics": ["context_recall", "faithfulness"]}]))
     [told] = kept(tmp_path)
     assert (told["part"], told["code"], told["sure"], told["heuristic"]) == ("generation", "UNANSWERED", True, True)
     unanswered, recall = told["evidence"]
     assert (unanswered["average"], unanswered["count"], unanswered["threshold"]) == (pytest.approx(2 / 3), 24, 0.1)
-    assert (recall["average"], recall["threshold"]) == (10.0, 9.5)
+    assert (recall["average"], recall["threshold"]) == (10.0, 8.5)
     show(done.summary, {})
     printed = capsys.readouterr().out
     assert told["finding"] in printed
