@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rageval_spark.engine.single import score
@@ -13,22 +14,20 @@ from rageval_spark.score import Score
 
 if TYPE_CHECKING:
     from rageval_spark.columns import as_udf
+    from rageval_spark.comparison import Comparison, compare
     from rageval_spark.run import Run, evaluate
 
 __all__ = [
-    "ConfigError", "EmbeddedJudge", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric",
-    "RagevalError", "Run", "Sample", "Score", "as_udf", "evaluate", "score",
+    "Comparison", "ConfigError", "EmbeddedJudge", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric",
+    "RagevalError", "Run", "Sample", "Score", "as_udf", "compare", "evaluate", "score",
 ]  # fmt: skip
 
 
+WITH_SPARK = {"Comparison": "comparison", "Run": "run", "as_udf": "columns", "compare": "comparison", "evaluate": "run"}
+"""What imports Spark, with its module: it is imported when first used."""
+
+
 def __getattr__(name: str) -> Any:
-    """`as_udf`, `evaluate` and `Run` import Spark, so they are imported when first used."""
-    if name == "as_udf":
-        from rageval_spark.columns import as_udf
-
-        return as_udf
-    if name in ("Run", "evaluate"):
-        from rageval_spark import run
-
-        return getattr(run, name)
+    if name in WITH_SPARK:
+        return getattr(import_module(f"{__name__}.{WITH_SPARK[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

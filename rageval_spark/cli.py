@@ -15,8 +15,10 @@ import typer
 from pydantic import ValidationError
 from rich.table import Table
 
+from rageval_spark.commands.agree import agree
 from rageval_spark.commands.compare import compare
 from rageval_spark.commands.history import history
+from rageval_spark.commands.pick import pick
 from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
@@ -202,8 +204,10 @@ def metrics(
     console().print(table)
 
 
+app.command("agree")(agree)
 app.command("compare")(compare)
 app.command("history")(history)
+app.command("pick")(pick)
 app.add_typer(store, name="store")
 app.add_typer(prompts, name="prompts")
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark import noise
-from rageval_spark.config import Config, Diagnosis, field_group, metric_of, planned, use_of
+from rageval_spark import noise, regression
+from rageval_spark.config import Config, Diagnosis, field_group, metric_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.budget import COST, HOURS, earlier
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
+from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.work import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, Pending, RagevalError, ScoringFailed
@@ -29,13 +30,14 @@ from rageval_spark.report.diagnosis import diagnosed
 from rageval_spark.report.gates import exit_code, gated
 from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
+from rageval_spark.report.recorded import Recorded
 from rageval_spark.report.summary import summarised
 from rageval_spark.report.usage import used
 from rageval_spark.rounds import Rounds
 from rageval_spark.spark import placing, session
 from rageval_spark.spark import score as scoring
 from rageval_spark.spark.read import Source, read, resolved, unfed
-from rageval_spark.spark.samples import normalised
+from rageval_spark.spark.sampling import drawn
 from rageval_spark.spark.stats import stats, tally
 from rageval_spark.spark.tables import SCORES, STATS
 from rageval_spark.spark.worst import failures, over_budget, worst
@@ -79,11 +81,13 @@ class Run:
 
 def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | None = None,
              embeddings: HttpEmbeddings | None = None, output: str = "out", fields: Mapping[str, str] | None = None,
-             slices: Sequence[str] = (), run_id: str | None = None, name: str = "rageval") -> Run:
+             slices: Sequence[str] = (), sample: Mapping[str, Any] | None = None,
+             run_id: str | None = None, name: str = "rageval") -> Run:
     """Score a DataFrame with metrics (objects, or names of the catalogue) and write a run under `output`.
 
-    `fields` maps sample field to column; without it columns are taken by name. The DataFrame is read twice, once to
-    count and once to score; one that is not repeatable should be written first. Its session stays as it is. Raises RagevalError.
+    `fields` maps sample field to column; without it columns are taken by name. `sample` is as in a config: {"n": 100}.
+    The DataFrame is read twice, once to count and once to score, and twice more to choose a sample; one that is not
+    repeatable should be written first. Its session stays as it is. Raises RagevalError.
     """
     if not hasattr(df, "sparkSession"):
         raise ConfigError(f"evaluate takes a Spark DataFrame, found {type(df).__module__}.{type(df).__name__}; "
@@ -91,7 +95,8 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | N
     given = [metric_of(metric, {}) if isinstance(metric, str) else metric
              for metric in ([metrics] if isinstance(metrics, str) else metrics)]
     group = field_group(fields or {}, [use_of(metric, judge, embeddings) for metric in given], "evaluate")
-    return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", _Settings(name, Folder(output), slices, _named(run_id)))
+    settings = _Settings(name, Folder(output), slices, _named(run_id), sample=sampling_of(sample) if sample is not None else None)
+    return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", settings)
 
 
 def run(config: Config, *, run_id: str | None = None, wait: bool = True,
@@ -113,7 +118,7 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
                          config.coverage_gate, keys, config.public(), config.output.good, wait, config.limits.by_name(),
-                         config.diagnosis)
+                         config.sample, config.diagnosis)
     return _run(plan, spark, read(spark, source, plan.groups), source, settings)
 
 
@@ -140,6 +145,7 @@ class _Settings:
     keep_good: bool = True
     wait: bool = True
     limits: Mapping[str, float] | None = None
+    sample: Sampling | None = None
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
 
 
@@ -157,7 +163,8 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     keys = [group.key for group in groups]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ConfigError(f"two field groups read the same columns ({twice[0]}); put their metrics into one, naming with as:")
-    samples = normalised(frame, groups, settings.slices)
+    held_against = regression.baselines(settings.gates or {}, settings.output, settings.name, run_id)
+    samples, sample = drawn(frame, groups, settings.slices, settings.sample)
     by_fine = placing.count_by_bucket(samples)
     rows = sum(by_fine.values())
     if not rows:
@@ -165,8 +172,8 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     scoring.check_executors(spark, settings.output, live=plan.mode == "live")
     if plan.mode != "files":
         plan = _preflight(plan, settings.keys)
-    manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, slices=settings.slices,
-                        config=settings.config or {})
+    manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, sample=sample,
+                        slices=settings.slices, config=settings.config or {})
     spent = earlier(beats.read(folder / "beats")) if manifest.resumes() else {}
     if manifest.replaces_another():
         log.warning("run %s is there already, made with another config: its results are replaced", run_id)
@@ -189,7 +196,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         manifest.end("interrupted", reason="stopped")
         raise Interrupted(f"stopped. What was sent goes on, and is taken up by the same command; it is kept under "
                           f"{settings.output}") from None
-    return _summarise(spark, plan, settings, folder, run_id, manifest, repeated)
+    return _summarise(spark, plan, settings, folder, run_id, manifest, held_against, repeated)
 
 
 def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
@@ -231,7 +238,7 @@ def _scores(spark: SparkSession, folder: Folder) -> DataFrame:
 
 
 def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Folder, run_id: str, manifest: Manifest,
-               repeated: Mapping[str, Any] | None) -> Run:
+               held_against: regression.Baselines, repeated: Mapping[str, Any] | None) -> Run:
     """Statistics, summary and the final manifest, from the scores as written."""
     scores = _scores(spark, folder)
     rows = stats(scores, plan.groups, settings.slices, run_id)
@@ -239,9 +246,11 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     told = beats.read(folder / "beats")
     served = _served(told)
     usage = used(told, plan)
-    gates = gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale)
+    gates = [*gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale),
+             *regression.regressed(spark, settings.gates or {}, held_against, Recorded(folder, manifest.what, {}), rows,
+                                   settings.scale)]
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
-                         scale=settings.scale, gates=gates,
+                         scale=settings.scale, gates=gates, sample=manifest.sample,
                          served_models=sorted(set().union(*served.values())), noise=repeated,
                          diagnosis=diagnosed(plan, rows, settings.diagnosis, settings.diagnosis.complaints))
     for limit, left in over_budget(scores):

@@ -29,8 +29,9 @@ def test_no_metric_imports_a_metric() -> None:
 
 def test_the_public_list() -> None:
     assert sorted(rageval_spark.__all__) == [
-        "ConfigError", "EmbeddedJudge", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused", "Metric",
-        "RagevalError", "Run", "Sample", "Score", "as_udf", "evaluate", "score",
+        "Comparison", "ConfigError", "EmbeddedJudge", "Flow", "HttpEmbeddings", "HttpJudge", "InputError", "JudgeRefused",
+        "Metric",
+        "RagevalError", "Run", "Sample", "Score", "as_udf", "compare", "evaluate", "score",
     ]  # fmt: skip
 
 

@@ -10,9 +10,13 @@ from scipy import stats
 
 from rageval_spark.statistics.agreement import (
     FIGURES,
+    Confusion,
     Point,
     auc,
     balanced_accuracy,
+    best_threshold,
+    between_people,
+    confusion,
     figures,
     kappa,
     largest_difference,
@@ -46,6 +50,29 @@ def test_decisions_by_hand() -> None:
     assert balanced_accuracy(label, passed, passed) == pytest.approx((20 / 30 + 15 / 20) / 2)
     assert auc(label, passed, passed) == pytest.approx(balanced_accuracy(label, passed, passed))
     assert largest_difference(label, label - 0.25, passed) == 0.25
+    assert confusion(label, passed) == Confusion(20, 10, 5, 15)
+    assert confusion(label, passed).by_chance == pytest.approx(0.5)
+
+
+def test_the_best_threshold_is_that_of_trying_all() -> None:
+    tried = np.arange(0, 1.3, 0.001)
+    best = max(balanced_accuracy(LABELS, VALUES, (one <= VALUES).astype(float)) for one in tried)
+    found = best_threshold(LABELS, VALUES, PASSED, 0.5)
+    assert balanced_accuracy(LABELS, VALUES, (found <= VALUES).astype(float)) == pytest.approx(best)
+
+
+@pytest.mark.parametrize(("current", "best"), [(0.25, 0.25), (0.05, 0.2), (0.95, 0.8), (0.6, 0.8), (0.45, 0.2)])
+def test_of_equally_good_thresholds_the_nearest_to_the_current_is_taken(current: float, best: float) -> None:
+    """From 0.1 to 0.3 and from 0.7 to 0.9 three of four are decided right, from 0.3 to 0.7 two."""
+    label, value = np.array([0.0, 1, 0, 1]), np.array([0.1, 0.3, 0.7, 0.9])
+    assert best_threshold(label, value, value, current) == pytest.approx(best)
+
+
+def test_people_among_themselves_by_hand() -> None:
+    """Two labels each: ten times good good, ten times bad bad, ten times one of both: alike 2/3, by chance 1/2."""
+    assert between_people([(2, 2)] * 10 + [(0, 2)] * 10 + [(1, 2)] * 10) == pytest.approx((2 / 3 - 1 / 2) / (1 / 2))
+    assert between_people([(3, 3), (0, 3)]) == pytest.approx(1)
+    assert math.isnan(between_people([(2, 2), (3, 3)]))
 
 
 @pytest.mark.parametrize("name", ["AUC", "balanced accuracy", "kappa", "Spearman", "Pearson"])

@@ -8,10 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, PrivateAttr, Tag, model_validator
 
+from rageval_spark.engine.sampling import Sampling
 from rageval_spark.errors import ConfigError
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Settings, public
 
 MetricEntry = str | Mapping[str, Any]
+DEFAULT_COVERAGE = 0.95
+LATEST = "latest"
 
 
 def _provider(judge: Any) -> str:
@@ -60,9 +63,14 @@ class Figures(Settings):
     pass_rate: float | None = Field(default=None, ge=0, le=1)
     coverage: float | None = Field(default=None, ge=0, le=1)
 
+    @classmethod
+    def figures(cls) -> list[str]:
+        """What a limit may be given for."""
+        return list(Figures.model_fields)
+
     def given(self) -> dict[str, float]:
         """The figures that a limit is given for."""
-        return {name: limit for name in Figures.model_fields if (limit := getattr(self, name)) is not None}
+        return {name: limit for name in self.figures() if (limit := getattr(self, name)) is not None}
 
 
 class SliceGate(Figures):
@@ -77,8 +85,18 @@ def _bare(given: Any) -> Any:
 
 
 class Gate(Figures):
-    """What a metric must reach over all samples, and in the values of slices by column, for the run to end with 0."""
+    """What a metric must reach over all samples, and in the values of slices by column, for the run to end with 0.
 
+    `max_drop` is how much worse its average may be than in another run: the latest complete one of this name in the output
+    folder, or the one that `against` names by its id or its folder.
+    """
+
+    max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    against: str = LATEST
+
+    @classmethod
+    def figures(cls) -> list[str]:
+        return [*super().figures(), "max_drop"]
     slices: Mapping[str, Annotated[SliceGate, BeforeValidator(_bare)]] = Field(default_factory=dict)
 
 
@@ -149,6 +167,7 @@ class Config(Settings):
                      Discriminator(_provider)] | None = None
     embeddings: HttpEmbeddings | None = None
     evaluate: Sequence[Group] = Field(min_length=1)
+    sample: Sampling | None = None
     slices: Sequence[str] = ()
     gates: Mapping[str, Gate | float] = Field(default_factory=dict)
     scale: Literal[1, 10] = 1
@@ -174,8 +193,11 @@ class Config(Settings):
         return self.input
 
     def public(self) -> dict[str, Any]:
-        """The config as it may be written down."""
+        """The config as it may be written down; of the reader's options, those that cannot be secrets with their values."""
         found: dict[str, Any] = public(self.model_dump(mode="json"))
+        if self.input:
+            found["input"]["options"] = {name: value if name.lower() in PLAIN_OPTIONS else None
+                                         for name, value in self.input.options.items()}
         return found
 
     @model_validator(mode="after")
@@ -190,8 +212,8 @@ class Config(Settings):
             parts: dict[str, Figures] = {f"{name}.slices.{column}": part for column, part in gate.slices.items()}
             for where, part in ({name: gate} | parts if gate.given() or not parts else parts).items():
                 if not part.given():
-                    raise ValueError(f"gates.{where} is empty; give {', '.join(Figures.model_fields)}")
-                if over := [figure for figure in ("average", "ci_worst") if part.given().get(figure, 0) > self.scale]:
+                    raise ValueError(f"gates.{where} is empty; give {', '.join(part.figures())}")
+                if over := [figure for figure in ("average", "ci_worst", "max_drop") if part.given().get(figure, 0) > self.scale]:
                     raise ValueError(f"gates.{where}.{over[0]} is at most {self.scale}, the scale of the scores")
         return self
 
@@ -216,9 +238,15 @@ class Config(Settings):
         return {name: gate if isinstance(gate, Gate) else Gate(average=gate) for name, gate in gates.items()}
 
 
-DEFAULT_COVERAGE = 0.95
+PLAIN_OPTIONS = frozenset((
+    "header", "sep", "delimiter", "quote", "escape", "comment", "encoding", "charset", "linesep", "multiline", "mode",
+    "inferschema", "enforceschema", "mergeschema", "nullvalue", "emptyvalue", "ignoreleadingwhitespace",
+    "ignoretrailingwhitespace", "maxcharspercolumn", "primitivesasstring", "allowcomments", "allowsinglequotes",
+    "allowunquotedfieldnames", "pathglobfilter", "recursivefilelookup", "versionasof", "timestampasof",
+))
+"""Options of Spark's readers that say how a file is written."""
 
 NOT_BUILT: Mapping[str, str] = {
-    "sample": "a part of the dataset", "output.tables": "catalog tables",
+    "output.tables": "catalog tables",
 }
 """Keys that the design knows and this version does not: refused as such, not as unknown."""

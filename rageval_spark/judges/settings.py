@@ -156,6 +156,12 @@ class HttpJudge(Endpoint):
         apart = {"kinds", "api_key_env", "headers"} if "base_url" in changes else {"kinds"}
         return HttpJudge.model_validate({**self.model_dump(exclude=apart), **changes})
 
+    @model_validator(mode="after")
+    def _repeats_live(self) -> HttpJudge:
+        if self.repeat and self.mode != "live":
+            raise ValueError(f"repeat asks at once after a run, which needs mode: live, found {self.mode}")
+        return self
+
     @field_validator("prompts", mode="before")
     @classmethod
     def _read(cls, given: Any) -> Wording:

@@ -32,7 +32,7 @@ def recorded(path: str) -> Recorded:
     folder = Folder(path)
     try:
         manifest = folder.read_json("manifest.json")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         there = (folder / "runs").folders()
         runs = f"; it is an output folder, with the runs {', '.join(f'{path}/runs/{name}' for name in there)}" if there else ""
         raise InputError(f"{path} holds no run: there is no manifest.json in it{runs}") from None

@@ -14,7 +14,8 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from rageval_spark.cli import app
-from rageval_spark.compare import compare
+from rageval_spark.comparison import compare
+from rageval_spark.config import parse
 from rageval_spark.errors import ConfigError, InputError
 from rageval_spark.report.comparison import Compared
 from rageval_spark.run import evaluate
@@ -202,3 +203,30 @@ def test_two_evaluations_are_compared_in_one_command(spark: SparkSession, tmp_pa
     assert done.exit_code == 0
     assert "new is worse on exact_match by 0.667" in done.stdout
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_metric_may_not_be_worse_than_in_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
+    from rageval_spark.run import run
+
+    def done(name: str, share: int, **gate: Any) -> dict[str, Any]:
+        rows = [{"question": f"q{place}", "answer": "right" if place % share else "wrong", "truth": "right"}
+                for place in range(20)]
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        config = parse({"input": {"path": str(tmp_path / "rows.jsonl")}, "output": {"path": str(tmp_path / "out")},
+                        "evaluate": [{"fields": {"user_input": "question", "response": "answer", "reference": "truth"},
+                                      "metrics": ["exact_match"]}],
+                        "gates": {"exact_match": {"max_drop": 0.2, **gate}}})
+        found = run(config, run_id=name)
+        [result] = [one for one in found.summary["gates"] if one["figure"] == "max_drop"]
+        return {**result, "code": found.exit_code}
+
+    assert done("monday", 10)["met"] is None, "there is nothing to hold it against yet"
+    tuesday = done("tuesday", 5)
+    assert (tuesday["found"], tuesday["met"], tuesday["code"]) == (pytest.approx(0.1), True, 0)
+    wednesday = done("wednesday", 2, against="monday")
+    assert (wednesday["found"], wednesday["met"], wednesday["code"]) == (pytest.approx(0.4), False, 1)
+    assert "worse by +0.400 [+" in wednesday["said"]
+    assert "than in monday over the 20 samples of both; it may be worse by at most 0.200" in wednesday["said"]
+    assert done("thursday", 10)["found"] == pytest.approx(-0.4)
+    with pytest.raises(ConfigError, match=r"gates.exact_match.against: .* the id of a run under"):
+        done("friday", 2, against="sunday")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rageval_spark.compare import compare
+from rageval_spark.comparison import compare
 from rageval_spark.config import parse
 from tests.judge_server import JudgeServer
 

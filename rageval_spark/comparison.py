@@ -70,17 +70,17 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
     old, other = _read(base), _read(base if new is None else new)
     if (new is None) != (groups is not None):
         raise ConfigError("compare takes two runs, or one run and two of its field groups (--groups)")
-    matches, unmatched = _of_groups(old, groups) if groups else _of_runs(old, other)
+    matches, unmatched = _of_groups(old, groups) if groups else of_runs(old, other)
     if not matches:
         raise InputError(f"no metric is in both: {'; '.join(unmatched)}")
     spark = session.own_session("local[*]", {})
     slices = [name for name in old.manifest["slices"] if name in other.manifest["slices"]]
-    paired = pairs.paired(_scores(spark, old), _scores(spark, other), matches, slices)
+    paired = pairs.paired(scores(spark, old), scores(spark, other), matches, slices)
     cells = pairs.cells(paired, matches, slices)
     least = 0.0 if force else _least_coverage(other)
-    lines, by_slice = _ranked([cell for cell in cells if cell.slice is None], other, least), []
+    lines, by_slice = ranked([cell for cell in cells if cell.slice is None], other, least), []
     for name in slices:
-        by_slice += _ranked([cell for cell in cells if cell.slice == name], other, least)
+        by_slice += ranked([cell for cell in cells if cell.slice == name], other, least)
     scales = {run.summary.get("scale", 1) for run in (old, other)}
     keys = (matches[0].base, matches[0].new)
     names = (_columns(*keys), _columns(*reversed(keys))) if groups else _names(old, other)
@@ -96,7 +96,7 @@ def _read(run: Run | str) -> Recorded:
     return found
 
 
-def _scores(spark: SparkSession, run: Recorded) -> DataFrame:
+def scores(spark: SparkSession, run: Recorded) -> DataFrame:
     return spark.read.schema(SCORES).parquet(run.folder.for_spark("scores"))
 
 
@@ -105,7 +105,7 @@ def _metrics(run: Recorded) -> dict[tuple[str, str], Mapping[str, Any]]:
     return {(group["key"], metric["name"]): metric for group in run.manifest["field_groups"] for metric in group["metrics"]}
 
 
-def _of_runs(old: Recorded, new: Recorded) -> tuple[list[Match], list[str]]:
+def of_runs(old: Recorded, new: Recorded) -> tuple[list[Match], list[str]]:
     """What is compared of two runs: metrics of the same field group and name, else those that each has once; and a
     sentence for each that has no partner."""
     left, right = _metrics(old), _metrics(new)
@@ -161,7 +161,7 @@ def _least_coverage(run: Recorded) -> float:
     return float(gate) if isinstance(gate, (int, float)) else LEAST_COVERAGE
 
 
-def _ranked(cells: Sequence[Cell], run: Recorded, least: float) -> list[Compared]:
+def ranked(cells: Sequence[Cell], run: Recorded, least: float) -> list[Compared]:
     """The cells of one family with their verdicts: p values are corrected for the number of the cells."""
     lines = [_compared(cell, run) for cell in cells]
     corrected = holm([line.found.p if line.found else None for line in lines])
