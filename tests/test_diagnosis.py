@@ -246,6 +246,14 @@ def test_a_slice_is_told_where_it_says_more() -> None:
     assert [one.slice_value for one in diagnosed(plan(F), few, Diagnosis())] == [None]
 
 
+def test_values_of_a_slice_that_are_not_sure_are_told_once() -> None:
+    rows = [row(F, GOOD), *(row(F, average, slice="user", value=value, n=8, spread=spread)
+                            for value, average, spread in (("a", 0.3, 0.1), ("b", 0.45, 0.4), ("c", 0.4, 0.4), ("d", 0.2, 0.1)))]
+    told = diagnosed(plan(F), rows, Diagnosis())[1:]
+    assert [(one.slice_value, one.sure, one.also_in) for one in told] == [
+        ("d", True, [("user", "c"), ("user", "b")]), ("a", True, [])]
+
+
 def test_field_groups_are_told_apart_and_ordered_together() -> None:
     both = Plan((*plan(F, C, group="a").groups, *plan(R, group="b").groups))
     rows = [row(F, BAD), row(C, GOOD), row(R, BAD, "b"), row(R, BAD, "b", "lang", "zh")]

@@ -110,7 +110,7 @@ class _Found:
 class Finding:
     """A finding about all samples (`slice` is None) or a value of a slice, in one field group.
 
-    `also_in` are the values of slices, as (slice, value), of which no more than this can be said.
+    `also_in` are the values of slices, as (slice, value), of which no more than this can be said: that it seems so there, too.
     """
 
     field_group: str
@@ -176,18 +176,24 @@ def diagnosed(plan: Plan, stats: Sequence[Row], thresholds: Thresholds,
         found += [Finding(group, name, value, one) for one in _rules(at)]
     found.sort(key=lambda one: one.order)
     whole = [one for one in found if one.slice is None]
-    return [*whole, *[one for one in found if one.slice is not None and _adds(one, whole)][:MOST_OF_SLICES]]
+    return [*whole, *list(_adding(whole, [one for one in found if one.slice is not None]))[:MOST_OF_SLICES]]
 
 
-def _adds(one: Finding, whole: Sequence[Finding]) -> bool:
-    """Whether a finding of a slice says more than those of all samples; where not, it is noted there."""
-    if one.text.part == "none" or (one.reading.level == "middle" and not one.sure):
-        return False
-    same = next((other for other in whole if (other.found.code, other.field_group) == (one.found.code, one.field_group)), None)
-    if same is None or one.reading.best < same.reading.good or one.slice is None:
-        return True
-    same.also_in.append((one.slice, str(one.slice_value)))
-    return False
+def _adding(whole: Sequence[Finding], sliced: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings of slices that say more than those of all samples, or than another value of the slice for sure; the
+    others are noted there. Those to be left to chance are left out."""
+    known = {(one.found.code, one.field_group, one.slice): one for one in whole}
+    for one in sliced:
+        if one.text.part == "none" or (one.reading.level == "middle" and not one.sure):
+            continue
+        of_all = known.get((one.found.code, one.field_group, None))
+        before = known.setdefault((one.found.code, one.field_group, one.slice), one)
+        if of_all and one.reading.best >= of_all.reading.good:
+            of_all.also_in.append((str(one.slice), str(one.slice_value)))
+        elif before is one or one.sure:
+            yield one
+        else:
+            before.also_in.append((str(one.slice), str(one.slice_value)))
 
 
 def _rules(at: Mapping[str, Reading]) -> Iterator[_Found]:

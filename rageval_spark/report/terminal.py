@@ -65,15 +65,24 @@ def _diagnosis(findings: Sequence[Mapping[str, Any]], several: bool) -> Iterator
     for finding in findings[:MOST_FINDINGS]:
         where = f"where {finding['slice']} is {finding['slice_value']}" if finding["slice"] is not None else ""
         group = f"fields {finding['field_group']}" if several else ""
-        values: dict[str, list[str]] = defaultdict(list)
-        for one in finding["also_in"][:MOST_SLICES]:
-            values[one["slice"]].append(one["slice_value"])
-        also = "; ".join(f"{column} {', '.join(those)}" for column, those in values.items())
         place = ", ".join(filter(None, (where, group)))
-        yield f"  {place + ': ' if place else ''}{finding['finding']}{f' Also in {also}.' if also else ''} {finding['advice']}"
+        yield f"  {place + ': ' if place else ''}{finding['finding']}{_spread(finding, findings)} {finding['advice']}"
         yield f"    {', '.join(map(_shown, finding['evidence']))}"
     if len(findings) > MOST_FINDINGS:
         yield f"  {len(findings) - MOST_FINDINGS} more in summary.json"
+
+
+def _spread(finding: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> str:
+    """Where it is worse than overall, and where it seems the same."""
+    worse = next((one for one in findings if finding["slice"] is None and one["slice"] is not None
+                  and (one["code"], one["field_group"]) == (finding["code"], finding["field_group"])), None)
+    values: dict[str, list[str]] = defaultdict(list)
+    for one in finding["also_in"][:MOST_SLICES]:
+        values[one["slice"]].append(one["slice_value"])
+    also = "; ".join(f"{column} {', '.join(those)}" for column, those in values.items())
+    end = " …" if len(finding["also_in"]) > MOST_SLICES else "."
+    worst = f"{worse['slice']} is {worse['slice_value']} ({_number(worse['evidence'][0]['average'])})" if worse else ""
+    return (f" Worst where {worst}." if worst else "") + (f" Also in {also}{end}" if also else "")
 
 
 def _shown(one: Mapping[str, Any]) -> str:
