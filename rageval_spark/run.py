@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from rageval_spark import noise, regression
-from rageval_spark.config import Config, field_group, metric_of, planned, sampling_of, use_of
+from rageval_spark.config import Config, Diagnosis, field_group, metric_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.budget import COST, HOURS, earlier
 from rageval_spark.engine.files import Folder
@@ -26,6 +26,7 @@ from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import checked, key_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, Judge
 from rageval_spark.metric import Metric
+from rageval_spark.report.diagnosis import diagnosed
 from rageval_spark.report.gates import exit_code, gated
 from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
@@ -117,7 +118,7 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
                          config.coverage_gate, keys, config.public(), config.output.good, wait, config.limits.by_name(),
-                         config.sample)
+                         config.sample, config.diagnosis)
     return _run(plan, spark, read(spark, source, plan.groups), source, settings)
 
 
@@ -145,6 +146,7 @@ class _Settings:
     wait: bool = True
     limits: Mapping[str, float] | None = None
     sample: Sampling | None = None
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
 
 
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
@@ -249,7 +251,8 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
                                    settings.scale)]
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
                          scale=settings.scale, gates=gates, sample=manifest.sample,
-                         served_models=sorted(set().union(*served.values())), noise=repeated)
+                         served_models=sorted(set().union(*served.values())), noise=repeated,
+                         diagnosis=diagnosed(plan, rows, settings.diagnosis, settings.diagnosis.complaints))
     for limit, left in over_budget(scores):
         log.warning("%s was reached: %s judgements were left. What was paid for is kept; raise it, and run again to go on", limit,
                     f"{left:,}")

@@ -133,7 +133,7 @@ def _said(error: Mapping[str, Any]) -> str:
         return f"{where} is missing"
     found = error["input"]
     shown = f", found {found!r}" if isinstance(found, (str, int, float, bool, type(None))) else ""
-    return f"{where}: {error['msg'].removeprefix('Value error, ')}{shown}"
+    return f"{where}{': ' if where else ''}{error['msg'].removeprefix('Value error, ')}{shown}"
 
 
 def keys_at(path: Sequence[Any]) -> list[str]:

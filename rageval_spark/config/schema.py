@@ -112,6 +112,44 @@ class Limits(Settings):
         return {name: limit for name, limit in self.model_dump().items() if limit is not None}
 
 
+class Diagnosis(Settings):
+    """Thresholds of the diagnosis, rules of thumb in [0, 1] whatever the scale; a `preset` has others for those not given.
+
+    An axis is low below `low`, high from `high` on, recall from `recall` on; more responses than `unanswered` that are blank
+    or decline are too many. `complaints` is the share of users' feedback that is negative, or a slice and its value that
+    says so; more than `tolerated` are too many.
+    """
+
+    preset: Literal["strict", "lenient"] | None = None
+    low: float = Field(default=0.5, ge=0, le=1)
+    high: float = Field(default=0.8, ge=0, le=1)
+    recall: float = Field(default=0.85, ge=0, le=1)
+    unanswered: float = Field(default=0.2, ge=0, le=1)
+    tolerated: float = Field(default=0.1, ge=0, le=1)
+    complaints: Annotated[float, Field(ge=0, le=1)] | Mapping[str, str] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_preset(cls, given: Any) -> Any:
+        preset = given.get("preset") if isinstance(given, Mapping) else None
+        return {**THRESHOLDS.get(preset, {}), **given} if isinstance(preset, str) else given
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Diagnosis:
+        if self.low >= self.high:
+            raise ValueError(f"low lies below high, found low {self.low:g} and high {self.high:g}")
+        if isinstance(self.complaints, Mapping) and len(self.complaints) != 1:
+            raise ValueError("complaints is a share, or one slice and its value that stands for a complaint")
+        return self
+
+
+THRESHOLDS: Mapping[str, Mapping[str, float]] = {
+    "strict": {"low": 0.7, "high": 0.9, "recall": 0.95, "unanswered": 0.1, "tolerated": 0.05},
+    "lenient": {"low": 0.4, "high": 0.7, "recall": 0.7, "unanswered": 0.3, "tolerated": 0.2},
+}
+"""Thresholds of the diagnosis by preset: where a wrong answer costs much (finance, medicine), and where people look on anyway."""
+
+
 class Spark(Settings):
     """How a session of our own is started; without effect in a session that the caller made."""
 
@@ -134,6 +172,7 @@ class Config(Settings):
     gates: Mapping[str, Gate | float] = Field(default_factory=dict)
     scale: Literal[1, 10] = 1
     limits: Limits = Limits()
+    diagnosis: Diagnosis = Diagnosis()
     spark: Spark = Spark()
     _keys: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
@@ -176,6 +215,14 @@ class Config(Settings):
                     raise ValueError(f"gates.{where} is empty; give {', '.join(part.figures())}")
                 if over := [figure for figure in ("average", "ci_worst", "max_drop") if part.given().get(figure, 0) > self.scale]:
                     raise ValueError(f"gates.{where}.{over[0]} is at most {self.scale}, the scale of the scores")
+        return self
+
+    @model_validator(mode="after")
+    def _complaints_are_a_slice(self) -> Config:
+        named = self.diagnosis.complaints
+        if isinstance(named, Mapping) and (unknown := [column for column in named if column not in self.slices]):
+            raise ValueError(f"diagnosis.complaints.{unknown[0]} is no slice of this config; its slices are "
+                             f"{', '.join(self.slices) or 'none'}")
         return self
 
     @property

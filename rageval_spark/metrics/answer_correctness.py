@@ -63,7 +63,7 @@ class AnswerCorrectness(Metric):
             if claims is expected:
                 return Score.skipped("BOTH_REFUSED", flags=("REFUSAL",))
             who = "response" if claims is None else "reference"
-            return Score.of(0.0, f"the {who} declines to answer", flags=("REFUSAL",))
+            return Score.of(0.0, f"the {who} declines to answer", flags=("REFUSAL",) if claims is None else ())
         flags = (*claims.flags, *expected.flags)
         by_reference, by_response = yield [
             VerifyClaims(claims.claims, text=reference, question=claims.question),

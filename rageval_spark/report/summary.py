@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rageval_spark.engine.plan import Plan
+from rageval_spark.report.diagnosis import Finding
 from rageval_spark.report.gates import GateResult, Stats, coverage
 from rageval_spark.spark.stats import Tally
 
@@ -15,8 +16,8 @@ SCALED = ("average", "min", "max", "std_dev", "p10", "p50", "p90", "ci_low", "ci
 
 
 def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally, usage: Mapping[str, Any], scale: int,
-               gates: Sequence[GateResult], served_models: Sequence[str],
-               noise: Mapping[str, Any] | None = None, sample: Mapping[str, Any] | None = None) -> dict[str, Any]:
+               gates: Sequence[GateResult], served_models: Sequence[str], noise: Mapping[str, Any] | None = None,
+               sample: Mapping[str, Any] | None = None, diagnosis: Sequence[Finding] = ()) -> dict[str, Any]:
     """The summary as JSON-ready values. Scores are on the config's scale, shares and coverage in [0, 1]. `sample`
     tells which part of the dataset was chosen (None: all); averages are then weighted, while counts and `score` are of
     what was judged.
@@ -33,8 +34,8 @@ def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally
         "metrics_score": {group.key: _group(group.key, plan, whole, tally, scale) for group in plan.groups},
         "coverage": coverage(whole), "scale": scale,
         "slices": [_sliced(row, scale) for row in stats if row["slice"] is not None],
-        "usage": dict(usage), "served_models": list(served_models), "diagnosis": [],
-        "noise": noise,
+        "usage": dict(usage), "served_models": list(served_models),
+        "diagnosis": [finding.to_dict(scale) for finding in diagnosis], "noise": noise,
         "gates": [asdict(gate) for gate in gates],
     }
 

@@ -16,6 +16,7 @@ from rageval_spark.judges.settings import EmbeddedJudge
 
 MOST_SLICES = 12
 """Values of slices up to which they are shown; more are in the stats."""
+MOST_FINDINGS = 3
 WIDE = 160
 
 
@@ -47,12 +48,50 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
                   f"{failure['sample_id']}: {failure['reason']}", soft_wrap=True)
     for line in _gates(summary["gates"]):
         out.print(line, soft_wrap=True)
+    for line in _diagnosis(summary["diagnosis"], len(summary["metrics_score"]) > 1):
+        out.print(line, soft_wrap=True)
     if worst:
         out.print("\nthe samples that did worst:")
     for sample, scores in worst.items():
         out.print(f"  {sample}")
         for line in _missed(scores):
             out.print(f"    {line}", soft_wrap=True)
+
+
+def _diagnosis(findings: Sequence[Mapping[str, Any]], several: bool) -> Iterator[str]:
+    """What to mend first: the first findings, each with what shows it and what to do; the field group where there are several."""
+    if findings:
+        yield "\ndiagnosis, by rules of thumb:"
+    for finding in findings[:MOST_FINDINGS]:
+        where = f"where {finding['slice']} is {finding['slice_value']}" if finding["slice"] is not None else ""
+        group = f"fields {finding['field_group']}" if several else ""
+        place = ", ".join(filter(None, (where, group)))
+        yield f"  {place + ': ' if place else ''}{finding['finding']}{_spread(finding, findings)} {finding['advice']}"
+        yield f"    {', '.join(map(_shown, finding['evidence']))}"
+    if len(findings) > MOST_FINDINGS:
+        yield f"  {len(findings) - MOST_FINDINGS} more in summary.json"
+
+
+def _spread(finding: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> str:
+    """Where it is worse than overall, and where it seems the same."""
+    worse = next((one for one in findings if finding["slice"] is None and one["slice"] is not None
+                  and (one["code"], one["field_group"]) == (finding["code"], finding["field_group"])), None)
+    values: dict[str, list[str]] = defaultdict(list)
+    for one in finding["also_in"][:MOST_SLICES]:
+        values[one["slice"]].append(one["slice_value"])
+    also = "; ".join(f"{column} {', '.join(those)}" for column, those in values.items())
+    end = " …" if len(finding["also_in"]) > MOST_SLICES else "."
+    worst = f"{worse['slice']} is {worse['slice_value']} ({_number(worse['evidence'][0]['average'])})" if worse else ""
+    return (f" Worst where {worst}." if worst else "") + (f" Also in {also}{end}" if also else "")
+
+
+def _shown(one: Mapping[str, Any]) -> str:
+    what = {"unanswered": "share of responses that are blank or decline, by ", "complaints": "share of complaints, "}
+    count = "" if one["count"] is None else f"95 % {_number(one['low'])}–{_number(one['high'])}, of {one['count']:,}; "
+    lower = one["direction"] == "lower"
+    limit = (f"{'over' if lower else 'under'} {_number(one['threshold'])} is bad" if one["level"] == "low" else
+             f"{'at most' if lower else 'at least'} {_number(one['threshold'])} is good")
+    return f"{what.get(one['axis'], '')}{one['metric']} {_number(one['average'])} ({count}{limit})"
 
 
 def _metrics(key: str, stats: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -45,7 +45,7 @@ def _slices(slices: Sequence[str]) -> list[Column]:
 
 
 def _aggregates(measures: Iterable[str], extremes: Sequence[str]) -> list[Column]:
-    status, score = F.col("status"), F.col("score")
+    status, score, unanswered = F.col("status"), F.col("score"), _unanswered()
     weight = F.coalesce("weight", F.lit(1.0))  # runs of older versions have none
     scored, failed = (F.when(status == one, weight) for one in ("scored", "failed"))
     average = _average(score, scored)
@@ -62,7 +62,18 @@ def _aggregates(measures: Iterable[str], extremes: Sequence[str]) -> list[Column
         *(F.sum(weight * F.col("measures")[name]).alias(MEASURE + name) for name in measures),
         *(F.min(F.col("measures")[name]).alias(f"{MEASURE}least {name}") for name in extremes),
         *(F.max(F.col("measures")[name]).alias(f"{MEASURE}greatest {name}") for name in extremes),
+        F.count_if(unanswered).alias("n_unanswered"),
+        F.count_if(score.isNotNull() & ~unanswered & ~F.array_contains("flags", "REFUSAL")).alias("n_answered"),
     ]
+
+
+def _unanswered() -> Column:
+    """Whether the response of a score is blank or declines to answer; false where that is right, and where it is the
+    reference that declines. Never null."""
+    declines = F.array_contains("flags", "REFUSAL") & (F.coalesce("score", F.lit(0.0)) < 1)
+    about_reference = F.coalesce("code", F.lit("")).isin("NO_REFERENCE_CLAIMS", "BOTH_REFUSED")
+    said = F.coalesce("code", F.lit("")).isin("NO_ANSWER", "NO_CLAIMS")
+    return F.coalesce(said | F.array_contains("flags", "EMPTY_ANSWER") | declines & ~about_reference, F.lit(False))
 
 
 def _equal(weight: Column) -> Column:
@@ -91,6 +102,7 @@ def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
         "average_high": (known + best) / (weight + lost) if weight + lost else None,
         "pass_rate": row["pass_rate"],
         "extra": {name: float(value) for name, value in use.metric.extra(sums).items()}, "layer": use.metric.layer,
+        **{name: row[name] if "response" in use.metric.takes() else None for name in ("n_answered", "n_unanswered")},
     }
 
 

@@ -16,10 +16,13 @@ STATS = """
 run_id string, slice string, slice_value string, field_group string, metric string, total long, count long,
 n_skipped long, n_failed long, coverage double, average double, min double, max double, std_dev double, p10 double,
 p50 double, p90 double, ci_low double, ci_high double, average_low double, average_high double, pass_rate double,
-extra map<string,double>, layer string
+extra map<string,double>, layer string,
+n_answered long, n_unanswered long
 """
 """One row per slice × field group × metric; `slice` is null for all rows together. `std_dev` is the population's;
 `average_low` and `average_high` bound the average that there would be had nothing failed: all that failed at worst, at best.
+`n_unanswered` counts responses that are blank or decline to answer, as far as the metric tells, `n_answered` others that it
+scored (null where it reads no response); where declining is right they count in neither.
 Where a part of the dataset was chosen, averages, `std_dev`, `pass_rate` and `extra` are weighted, so that they are the dataset's;
 counts, `coverage`, `min`, `max` and percentiles are those of the rows that were judged."""
 

@@ -87,7 +87,8 @@ def test_refusals(declining: tuple[str, ...], status: str, code: str | None, val
     texts = [SAMPLE[name] for name in declining]
     score, _ = played(AnswerCorrectness(), SAMPLE, detect_refusal={"refused": 1},
                       list_claims=lambda prompt: {"claims": [] if prompt.text in texts else [{"id": 1, "text": "x"}]})
-    assert (score.status, score.code, score.value, score.flags) == (status, code, value, ("REFUSAL",))
+    assert (score.status, score.code, score.value) == (status, code, value)
+    assert score.flags == (("REFUSAL",) if "answer" in declining else ()), "a flag is about the response"
 
 
 def test_faults_are_no_numbers() -> None:
