@@ -99,8 +99,8 @@ def _side(scores: DataFrame, side: str, matches: Sequence[Match], slices: Sequen
         place = F.when((F.col("field_group") == group) & (F.col("metric") == match.metric), number).otherwise(place)
     values = (F.xxhash64(F.col("slices")[F.lit(name)]).alias(f"slice{number}") for number, name in enumerate(slices))
     status = F.array_position(F.array(*map(F.lit, STATUSES)), F.col("status")).cast("int")
-    return scores.select(place.alias("place"), "sample_id", "score", status.alias("status"), "passed", F.lit(side == NEW).alias("side"),
-                         *values).where("place is not null")
+    return scores.select(place.alias("place"), "sample_id", "score", status.alias("status"), "passed",
+                         F.lit(side == NEW).alias("side"), *values).where("place is not null")
 
 
 def slice_values(base: DataFrame, new: DataFrame, slices: Sequence[str]) -> dict[int, str]:
