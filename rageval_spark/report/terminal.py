@@ -46,7 +46,7 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
     for failure in failures:
         out.print(f"failed with {failure['code']}, {failure['count']:,} times; once, in {failure['metric']} of "
                   f"{failure['sample_id']}: {failure['reason']}", soft_wrap=True)
-    for line in _gates(summary["gates"]):
+    for line in (*_again(summary.get("noise"), summary["scale"]), *_gates(summary["gates"])):
         out.print(line, soft_wrap=True)
     for line in _diagnosis(summary["diagnosis"], len(summary["metrics_score"]) > 1):
         out.print(line, soft_wrap=True)
@@ -56,6 +56,18 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
         out.print(f"  {sample}")
         for line in _missed(scores):
             out.print(f"    {line}", soft_wrap=True)
+
+
+def _again(noise: Mapping[str, Any] | None, scale: int) -> Iterator[str]:
+    """How far the judge agreed with itself, a line per metric."""
+    if noise:
+        yield f"{noise['prompts']:,} prompts were asked once more, of samples that run {noise['since']} judged:"
+        for metrics in noise["metrics"].values():
+            for metric, shift in metrics.items():
+                same = f"{shift['agreed']:,} of {shift['decisions']:,} decisions are the same, " if shift["decisions"] else ""
+                yield (f"  {metric}: {same}the average of {shift['count']:,} samples moves by {shift['mean'] * scale:+.3f}, "
+                       f"a sample by {shift['std_dev'] * scale:.3f}")
+        yield from (f"  THE JUDGE HAS DRIFTED: {sentence}" for sentence in noise["drift"])
 
 
 def _diagnosis(findings: Sequence[Mapping[str, Any]], several: bool) -> Iterator[str]:

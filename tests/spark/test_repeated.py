@@ -11,6 +11,7 @@ import pytest
 
 from rageval_spark.comparison import compare
 from rageval_spark.config import parse
+from rageval_spark.report.terminal import show
 from tests.judge_server import JudgeServer
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def config(folder: Path, judge: JudgeServer, rows: int = 12, **changes: Any) -> 
 
 
 def test_a_judge_is_asked_again_and_found_out(spark: SparkSession, judge: JudgeServer, tmp_path: Path,
-                                              caplog: pytest.LogCaptureFixture) -> None:
+                                              caplog: pytest.LogCaptureFixture,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
     from rageval_spark.run import run
 
     monday = run(config(tmp_path, judge), run_id="monday")
@@ -56,6 +58,11 @@ def test_a_judge_is_asked_again_and_found_out(spark: SparkSession, judge: JudgeS
     assert told["since"] == "monday"
     assert told["metrics"]["q,a,ctx"]["faithfulness"]["agreed"] == 0
     assert "the judge has drifted: faithfulness: the judge agrees with its earlier decisions in 0 of 16 cases" in caplog.text
+    show(tuesday.summary, {})
+    shown = capsys.readouterr().out
+    assert "8 prompts were asked once more, of samples that run monday judged:" in shown
+    assert "faithfulness: 0 of 16 decisions are the same, the average of 8 samples moves by +0.000, a sample by 0.000" in shown
+    assert "THE JUDGE HAS DRIFTED: faithfulness" in shown
 
     judge.reset()
     judge.always(DECIDING, {"verdicts": [{"id": 1, "reason": "", "verdict": 0}, {"id": 2, "reason": "", "verdict": 0}]})
