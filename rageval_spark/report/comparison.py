@@ -70,7 +70,8 @@ class Compared:
             least, most = sorted((abs(low), abs(high)))
             interval = f" [{least * scale:.3f}, {most * scale:.3f}]"
         noise = "; that is within what the judge alone varies by" if self.within_noise else ""
-        return f"{new} is {self.verdict} {on} by {abs(d):.3f}{interval}{lower}, {n}, a {self.size or 'uniform'} effect{noise}"
+        effect = f"a {self.size} effect" if self.size else "the same for every sample"
+        return f"{new} is {self.verdict} {on} by {abs(d):.3f}{interval}{lower}, {n}, {effect}{noise}"
 
 
 def as_dict(line: Compared, scale: int) -> dict[str, Any]:

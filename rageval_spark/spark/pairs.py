@@ -116,18 +116,20 @@ def slice_values(base: DataFrame, new: DataFrame, slices: Sequence[str]) -> dict
 def cells(pairs: DataFrame, matches: Sequence[Match], slices: Sequence[str], values_of: Mapping[int, str]) -> list[Cell]:
     """What there is of each match, over all samples and by slice, in the order of the matches. `values_of` are slice_values.
 
-    Starts a job that sums, and where a cell has no more than RESAMPLED pairs, a second that collects their differences.
+    Starts a job that sums, and where a cell has no more than RESAMPLED pairs, a second that collects their differences; of
+    MOST_CELLS at most, those of all samples first.
     """
     by = [F.struct(F.lit(place).alias("slice"), (F.col(f"slice{place}") if place >= 0 else F.lit(0)).cast("long")
                    .alias("slice_value")) for place in range(-1, len(slices))]
     sliced = pairs.withColumn("by", F.explode(F.array(*by))).select("*", "by.slice", "by.slice_value").drop("by")
     rows = sliced.groupBy(*CELL).agg(*_sums()).collect()
-    values = _values(sliced, [row for row in rows if 0 < row["pairs"] <= RESAMPLED and not row["binary"]])
 
     def value(row: Row) -> str | None:
         return values_of.get(row["slice_value"]) if row["slice"] >= 0 else None
 
     rows.sort(key=lambda row: (row["slice"], value(row) or "", row["place"]))
+    small = [row for row in rows if 0 < row["pairs"] <= RESAMPLED and not row["binary"]]
+    values = _values(sliced, small[:MOST_CELLS])
     return [Cell(matches[row["place"]], slices[row["slice"]] if row["slice"] >= 0 else None, value(row),
                  {side: Counts(*(row[f"{side}_{name}"] for name in ("scored", "failed", "skipped", "missing", "alone")))
                   for side in SIDES},
@@ -171,6 +173,8 @@ def _sums() -> list[Column]:
     return figures
 
 
+MOST_CELLS = 200
+"""So many cells' differences are looked at one by one; of the rest, values of slices that nobody reads, their sums."""
 NOISE = 1e-9
 """A difference up to this is none: scores such as 0.1 + 0.2 and 0.3 differ by the noise of floating point."""
 
