@@ -1,19 +1,27 @@
-"""The README does what it says: its commands and blocks are run, its tables are those of the code."""
+"""README and guides do what they say: commands and blocks are run, links lead somewhere, tables are those of the code."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import yaml
 
+from rageval_spark import errors, score
+from rageval_spark.cli import main
 from rageval_spark.config import parse, planned
+from rageval_spark.config.presets import PRESETS
+from rageval_spark.config.schema import Gate
+from rageval_spark.metrics import CATALOGUE
 from rageval_spark.report.catalogue import markdown
 from tests.judge_server import JudgeServer
 
@@ -22,12 +30,28 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+METRICS = ROOT / "docs" / "metrics.md"
+GUIDES = sorted((ROOT / "docs").glob("*.md"))
 KEY = "sk-readme"
 TABLE = re.compile(r"(<!-- metrics -->\n).*?(<!-- /metrics -->)", re.S)
+FENCE = re.compile(r"(?:`([\w./-]+)`:\n+)?^```(\w*)\n(.*?)^```", re.S | re.M)
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README.read_text(), re.S | re.M)
+class Block(NamedTuple):
+    """A fenced block: the file that the line before it calls it (`name.yaml`:), if any, its language, its text."""
+
+    file: str
+    language: str
+    text: str
+
+
+def blocks(document: Path) -> list[Block]:
+    return [Block(*found) for found in FENCE.findall(document.read_text())]
+
+
+def bash() -> list[str]:
+    """The commands of the README."""
+    return [block.text for block in blocks(README) if block.language == "bash"]
 
 
 def with_table(text: str) -> str:
@@ -35,7 +59,7 @@ def with_table(text: str) -> str:
 
 
 def test_the_metric_table_is_that_of_the_catalogue() -> None:
-    assert with_table(README.read_text()) == README.read_text(), "run `make docs`"
+    assert with_table(METRICS.read_text()) == METRICS.read_text(), "run `make docs`"
 
 
 def run(commands: str, folder: Path, **environment: str) -> str:
@@ -56,7 +80,7 @@ def run(commands: str, folder: Path, **environment: str) -> str:
 
 
 def test_the_first_command_shows_what_the_readme_shows(tmp_path: Path) -> None:
-    first, second = blocks("bash")[0].splitlines()
+    first, second = bash()[0].splitlines()
     assert second == "make test"  # which is what runs this test
     printed = run(first, tmp_path)
     excerpt = re.search(r"^```\n(fields: .*?)^```", README.read_text(), re.S | re.M)
@@ -67,27 +91,149 @@ def test_the_first_command_shows_what_the_readme_shows(tmp_path: Path) -> None:
 
 def test_a_run_with_a_key_works(tmp_path: Path) -> None:
     with JudgeServer(require_key=KEY) as judge:
-        printed = run(blocks("bash")[1], tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=judge.url)
+        printed = run(bash()[1], tmp_path, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=judge.url)
         assert judge.repeats_after_ok == 0
-    for metric in ("faithfulness", "answer_relevancy", "context_relevancy", "context_recall", "context_precision"):
+    for metric in PRESETS["full"]:
         assert metric in printed
 
 
-def test_the_configs_are_read() -> None:
-    for block in blocks("yaml"):
-        assert planned(parse(yaml.safe_load(block))).groups
+@pytest.fixture
+def clone(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder with the clone's conf/, in which this process and Spark are, as if both had been started there."""
+    jvm = spark._jvm  # type: ignore[attr-defined]
+    system = jvm.org.apache.hadoop.fs.FileSystem.get(spark._jsparkSession.sparkContext().hadoopConfiguration())  # type: ignore[attr-defined]
+    before, handlers = system.getWorkingDirectory(), {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    for name in ("conf", "jobs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    system.setWorkingDirectory(jvm.org.apache.hadoop.fs.Path(str(tmp_path)))
+    yield tmp_path
+    system.setWorkingDirectory(before)
+    for one, handler in handlers.items():  # a run listens to them
+        signal.signal(one, handler)
 
 
-def test_the_python_blocks_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    frame = spark.read.json(str(ROOT / "conf" / "samples.jsonl"))
+@pytest.mark.parametrize("guide", [README, *GUIDES], ids=lambda path: path.stem)
+def test_the_blocks_of_a_guide_work(guide: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order: configs are read, Python is run as in a notebook, commands in this process and so in one session."""
+    found = [block for block in blocks(guide) if not (guide is README and block.language == "bash")]
+    if not {block.language for block in found} & {"python", "bash"}:
+        for block in found:
+            read_config(block)
+        return
+    clone, spark = request.getfixturevalue("clone"), request.getfixturevalue("spark")
     with JudgeServer(require_key=KEY) as judge:
-        for block in blocks("python"):
-            module = ModuleType("readme")
-            monkeypatch.setitem(sys.modules, "readme", module)  # where dataclasses look for their annotations
-            module.__dict__.update(df=frame, base_url=judge.url, output=str(tmp_path / "out"))
-            exec(compile(block, "README.md", "exec"), module.__dict__)
+        for name, value in {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": judge.url}.items():
+            monkeypatch.setenv(name, value)
+        notebook = ModuleType("__main__")  # what Spark's workers are sent by value, and where dataclasses look
+        notebook.__dict__.update(df=spark.read.json(str(ROOT / "conf" / "samples.jsonl")), base_url=judge.url,
+                                 output=str(clone / "out"))
+        works: dict[str, Callable[[Block], None]] = {
+            "yaml": read_config, "python": lambda block: in_notebook(block, notebook, guide, monkeypatch),
+            "bash": lambda block: in_process(block.text, monkeypatch)}
+        for block in found:
+            if block.file:
+                (clone / block.file).write_text(block.text)
+            works.get(block.language, lambda block: None)(block)
+
+
+def read_config(block: Block) -> None:
+    if block.language == "yaml" and "evaluate:" in block.text and "\ntime:" not in block.text:
+        assert planned(parse(yaml.safe_load(block.text))).groups
+
+
+def in_notebook(block: Block, notebook: ModuleType, guide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "__main__", notebook)
+        exec(compile(block.text, guide.name, "exec"), notebook.__dict__)
+
+
+def in_process(commands: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of rageval, which end with 0, or with what a comment behind them says: `# exit code 1`."""
+    for line in commands.replace("\\\n", " ").splitlines():
+        name, *arguments = shlex.split(line, comments=True) or ["#"]
+        if name == "#":
+            continue
+        assert name == "rageval", f"the guides' commands are of rageval, found {line}"
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        wanted = re.search(r"# exit code (\d+)", line)
+        assert (end.value.code or 0) == int(wanted[1] if wanted else 0), line
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("document", [README, *GUIDES], ids=lambda path: path.stem)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = FENCE.sub("", document.read_text())
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert links
+    for link in links:
+        if not link.startswith(("http://", "https://")):
+            path, _, anchor = link.partition("#")
+            target = (document.parent / path).resolve() if path else document
+            assert target.exists() and ROOT in target.parents, f"{document.name}: {link}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)", FENCE.sub("", target.read_text()), re.M)
+                assert anchor in map(slug, headings), f"{document.name}: {link}"
+    for named in re.findall(r"`((?:conf|docs|jobs|benchmarks|tests)/[\w./-]+)`", text):
+        assert (ROOT / named).exists(), f"{document.name}: {named}"
+
+
+def test_every_guide_is_found_from_the_index_and_the_readme() -> None:
+    for guide in GUIDES:
+        assert guide.name == "index.md" or f"]({guide.name})" in (ROOT / "docs" / "index.md").read_text(), guide.name
+        assert f"](docs/{guide.name})" in README.read_text(), guide.name
+
+
+def test_the_guides_are_short() -> None:
+    assert len(README.read_text().splitlines()) <= 220
+    for guide in GUIDES:
+        assert guide == METRICS or 40 <= len(guide.read_text().splitlines()) <= 120, guide.name
+
+
+def table(guide: str, under: str) -> dict[str, str]:
+    """The rows of the first table below a heading: what stands in `code` in the first column, and the second column."""
+    text = (ROOT / "docs" / guide).read_text().split(f"\n## {under}\n")[1].split("\n## ")[0]
+    return dict(re.findall(r"^\| `([^`]+)` \| (.*?) \|", text, re.M))
+
+
+def test_every_code_is_explained_in_its_own_words() -> None:
+    assert table("understand_failures.md", "Failed") == dict(score.FAILED)
+    assert table("understand_failures.md", "Skipped") == dict(score.SKIPPED)
+    assert table("understand_failures.md", "Flags") == dict(score.FLAGS)
+
+
+def test_every_exit_code_is_told() -> None:
+    def codes(kind: type[errors.RagevalError]) -> set[int]:
+        return {kind.exit_code}.union(*map(codes, kind.__subclasses__()))
+
+    assert set(table("understand_failures.md", "Exit codes")) == {"1", *map(str, codes(errors.RagevalError))}
+
+
+def test_every_figure_of_a_gate_is_told() -> None:
+    assert list(table("gate_a_build.md", "What a gate may be of")) == Gate.figures()
+
+
+def test_every_metric_has_a_question_that_it_answers() -> None:
+    told = re.findall(r"^\|.*\| (.*?) \|$", (ROOT / "docs" / "choose_metrics.md").read_text(), re.M)
+    assert set(re.findall(r"`(\w+)`", " ".join(told))) >= set(CATALOGUE)
+
+
+def test_every_key_of_a_summary_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    from rageval_spark import EmbeddedJudge, evaluate
+
+    frame: Any = spark.read.json(str(ROOT / "conf" / "samples.jsonl"))
+    summary = evaluate(frame, ["faithfulness"], judge=EmbeddedJudge(), output=str(tmp_path)).summary
+    told = {name for cell in re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "read_the_report.md").read_text(), re.M)
+            for name in re.findall(r"`(\w+)`", cell)}
+    assert set(summary) <= told
 
 
 if __name__ == "__main__":
-    README.write_text(with_table(README.read_text()))
+    METRICS.write_text(with_table(METRICS.read_text()))
