@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from rich.table import Table
 
 from rageval_spark.commands.compare import compare
+from rageval_spark.commands.pick import pick
 from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
@@ -197,6 +198,7 @@ def metrics(
 
 
 app.command()(compare)
+app.command("pick")(pick)
 app.add_typer(store, name="store")
 app.add_typer(prompts, name="prompts")
 

@@ -9,13 +9,14 @@ from typing import Literal
 
 from rageval_spark.config import Config, planned
 from rageval_spark.engine.plan import FieldGroup, Plan
+from rageval_spark.engine.sampling import told
 from rageval_spark.errors import RagevalError
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import EmbeddedJudge, HttpJudge
 from rageval_spark.spark import session
 from rageval_spark.spark.profile import profile
 from rageval_spark.spark.read import Source, read, resolved, unfed
-from rageval_spark.spark.samples import check_slices
+from rageval_spark.spark.sampling import drawn
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,13 @@ def examined(config: Config) -> Iterator[Finding]:
     try:
         frame = read(spark, source, plan.groups)
         yield Finding("columns", "fine", ", ".join(f"{name} {kind}" for name, kind in frame.dtypes))
-        for group in resolved(plan.groups, frame, source):
+        groups = resolved(plan.groups, frame, source)
+        for group in groups:
             yield from _fed(group)
             yield from _held(group, profile(frame, group.fields))
-        check_slices(frame, config.slices)
+        _, sample = drawn(frame, groups, config.slices, config.sample)
+        if sample:
+            yield Finding("sample", "fine", told(sample))
     except RagevalError as error:
         yield Finding("input", "wrong", str(error))
 

@@ -21,6 +21,7 @@ from rageval_spark.engine.desk import Desk
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
 from rageval_spark.engine.replies import reply_of
+from rageval_spark.engine.sampling import told
 from rageval_spark.engine.store import RepliesStore
 from rageval_spark.engine.window import Window
 from rageval_spark.engine.work import Row, sample_of
@@ -41,7 +42,8 @@ from rageval_spark.score import Usage
 from rageval_spark.spark import session
 from rageval_spark.spark.placing import count_by_bucket
 from rageval_spark.spark.read import Source, read, resolved
-from rageval_spark.spark.samples import normalised, rows_of
+from rageval_spark.spark.samples import rows_of
+from rageval_spark.spark.sampling import drawn
 
 ROWS = 1000
 """Rows that are played at most; all of them where there are no more."""
@@ -62,7 +64,8 @@ class Estimate:
 @dataclass(frozen=True)
 class Forecast:
     """What a run will take. `prompts` are those that no stored reply answers, `reused` those that one does; `cost` is
-    live and None where a price is not known, `hours` the time at the limits."""
+    live and None where a price is not known, `hours` the time at the limits. `rows` are those that are judged; `sample` tells
+    of how many, where a part is chosen."""
 
     rows: int
     played: int
@@ -70,6 +73,7 @@ class Forecast:
     cost: Estimate | None
     hours: float
     examples: Sequence[tuple[str, str]]
+    sample: Mapping[str, Any] | None = None
 
     @property
     def batch_cost(self) -> Estimate | None:
@@ -84,7 +88,7 @@ def forecast(config: Config) -> Forecast:
     spark = session.own_session(config.spark.master, config.spark.conf)
     frame = read(spark, source, plan.groups)
     plan = Plan(resolved(plan.groups, frame, source))
-    samples = normalised(frame, plan.groups, config.slices)
+    samples, sample = drawn(frame, plan.groups, config.slices, config.sample)
     by_fine = count_by_bucket(samples)
     chosen = _chosen(by_fine)
     replies = Folder(config.output.path) / "replies"
@@ -94,7 +98,8 @@ def forecast(config: Config) -> Forecast:
     rows = sum(by_fine.values())
     totals = {name: dry.estimated(name, rows) for name in COUNTED}
     known = all(endpoint.price is not None for endpoint in plan.endpoints())
-    return Forecast(rows, dry.played, totals, totals["cost"] if known else None, _hours(plan, totals), dry.examples)
+    return Forecast(rows, dry.played, totals, totals["cost"] if known else None, _hours(plan, totals), dry.examples,
+                    sample)
 
 
 def _chosen(by_fine: Mapping[int, int]) -> list[int]:
@@ -236,7 +241,8 @@ def _usual(schema: Mapping[str, Any]) -> Any:
 def lines(found: Forecast) -> Iterator[str]:
     """The forecast for a person."""
     part = "all" if found.played >= found.rows else f"{found.played:,} of {found.rows:,}"
-    yield f"{found.rows:,} rows; played dry: {part}"
+    rows = told(found.sample) if found.sample else f"{found.rows:,} rows"
+    yield f"{rows}; played dry: {part}"
     for name, label in (("prompts", "prompts to ask"), ("reused", "prompts that stored replies answer"),
                         ("prompt_tokens", "tokens sent"), ("completion_tokens", "tokens written"),
                         ("embeddings", "texts to embed"), ("embedding_tokens", "tokens embedded")):

@@ -13,11 +13,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from rageval_spark import noise
-from rageval_spark.config import Config, field_group, metric_of, planned, use_of
+from rageval_spark.config import Config, field_group, metric_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.budget import COST, HOURS, earlier
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
+from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.work import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, Pending, RagevalError, ScoringFailed
@@ -33,7 +34,7 @@ from rageval_spark.rounds import Rounds
 from rageval_spark.spark import placing, session
 from rageval_spark.spark import score as scoring
 from rageval_spark.spark.read import Source, read, resolved, unfed
-from rageval_spark.spark.samples import normalised
+from rageval_spark.spark.sampling import drawn
 from rageval_spark.spark.stats import stats, tally
 from rageval_spark.spark.tables import SCORES, STATS
 from rageval_spark.spark.worst import failures, over_budget, worst
@@ -78,11 +79,13 @@ class Run:
 
 def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | None = None,
              embeddings: HttpEmbeddings | None = None, output: str = "out", fields: Mapping[str, str] | None = None,
-             slices: Sequence[str] = (), run_id: str | None = None, name: str = "rageval") -> Run:
+             slices: Sequence[str] = (), sample: Mapping[str, Any] | None = None,
+             run_id: str | None = None, name: str = "rageval") -> Run:
     """Score a DataFrame with metrics (objects, or names of the catalogue) and write a run under `output`.
 
-    `fields` maps sample field to column; without it columns are taken by name. The DataFrame is read twice, once to
-    count and once to score; one that is not repeatable should be written first. Its session stays as it is. Raises RagevalError.
+    `fields` maps sample field to column; without it columns are taken by name. `sample` is as in a config: {"n": 100}.
+    The DataFrame is read twice, once to count and once to score, and twice more to choose a sample; one that is not
+    repeatable should be written first. Its session stays as it is. Raises RagevalError.
     """
     if not hasattr(df, "sparkSession"):
         raise ConfigError(f"evaluate takes a Spark DataFrame, found {type(df).__module__}.{type(df).__name__}; "
@@ -90,7 +93,8 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | N
     given = [metric_of(metric, {}) if isinstance(metric, str) else metric
              for metric in ([metrics] if isinstance(metrics, str) else metrics)]
     group = field_group(fields or {}, [use_of(metric, judge, embeddings) for metric in given], "evaluate")
-    return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", _Settings(name, Folder(output), slices, _named(run_id)))
+    settings = _Settings(name, Folder(output), slices, _named(run_id), sample=sampling_of(sample) if sample is not None else None)
+    return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", settings)
 
 
 def run(config: Config, *, run_id: str | None = None, wait: bool = True,
@@ -111,7 +115,8 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
-                         config.coverage_gate, keys, config.public(), config.output.good, wait, config.limits.by_name())
+                         config.coverage_gate, keys, config.public(), config.output.good, wait, config.limits.by_name(),
+                         config.sample)
     return _run(plan, spark, read(spark, source, plan.groups), source, settings)
 
 
@@ -138,6 +143,7 @@ class _Settings:
     keep_good: bool = True
     wait: bool = True
     limits: Mapping[str, float] | None = None
+    sample: Sampling | None = None
 
 
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
@@ -154,7 +160,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     keys = [group.key for group in groups]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ConfigError(f"two field groups read the same columns ({twice[0]}); put their metrics into one, naming with as:")
-    samples = normalised(frame, groups, settings.slices)
+    samples, sample = drawn(frame, groups, settings.slices, settings.sample)
     by_fine = placing.count_by_bucket(samples)
     rows = sum(by_fine.values())
     if not rows:
@@ -162,8 +168,8 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     scoring.check_executors(spark, settings.output, live=plan.mode == "live")
     if plan.mode != "files":
         plan = _preflight(plan, settings.keys)
-    manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, slices=settings.slices,
-                        config=settings.config or {})
+    manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, sample=sample,
+                        slices=settings.slices, config=settings.config or {})
     spent = earlier(beats.read(folder / "beats")) if manifest.resumes() else {}
     if manifest.replaces_another():
         log.warning("run %s is there already, made with another config: its results are replaced", run_id)
@@ -238,7 +244,7 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     usage = used(told, plan)
     gates = gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale)
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
-                         scale=settings.scale, gates=gates,
+                         scale=settings.scale, gates=gates, sample=manifest.sample,
                          served_models=sorted(set().union(*served.values())), noise=repeated)
     for limit, left in over_budget(scores):
         log.warning("%s was reached: %s judgements were left. What was paid for is kept; raise it, and run again to go on", limit,

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from rageval_spark.config import dingo
 from rageval_spark.config.schema import NOT_BUILT, Config
+from rageval_spark.engine.sampling import Sampling
 from rageval_spark.errors import ConfigError
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -51,6 +52,14 @@ def parse(values: Mapping[str, Any], source: str = "the config", environment: Ma
         return Config.model_validate(_expanded(values, environment, ()))
     except ValidationError as error:
         raise ConfigError(f"{source}: " + "; ".join(_said(one) for one in _plain(error))) from None
+
+
+def sampling_of(values: Mapping[str, Any]) -> Sampling:
+    """What `sample` says in a config. Raises ConfigError."""
+    try:
+        return Sampling.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError("; ".join(_said({**one, "loc": ("sample", *one["loc"])}) for one in _plain(error))) from None
 
 
 def _has(values: Any, path: Sequence[str]) -> bool:

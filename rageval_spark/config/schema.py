@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, PrivateAttr, Tag, model_validator
 
+from rageval_spark.engine.sampling import Sampling
 from rageval_spark.errors import ConfigError
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge, Settings, public
 
@@ -86,6 +87,7 @@ class Config(Settings):
                      Discriminator(_provider)] | None = None
     embeddings: HttpEmbeddings | None = None
     evaluate: Sequence[Group] = Field(min_length=1)
+    sample: Sampling | None = None
     slices: Sequence[str] = ()
     gates: Mapping[str, Gate | float] = Field(default_factory=dict)
     scale: Literal[1, 10] = 1
@@ -110,8 +112,11 @@ class Config(Settings):
         return self.input
 
     def public(self) -> dict[str, Any]:
-        """The config as it may be written down."""
+        """The config as it may be written down; of the reader's options, those that cannot be secrets with their values."""
         found: dict[str, Any] = public(self.model_dump(mode="json"))
+        if self.input:
+            found["input"]["options"] = {name: value if name.lower() in PLAIN_OPTIONS else None
+                                         for name, value in self.input.options.items()}
         return found
 
     @model_validator(mode="after")
@@ -141,7 +146,15 @@ class Config(Settings):
 
 DEFAULT_COVERAGE = 0.95
 
+PLAIN_OPTIONS = frozenset((
+    "header", "sep", "delimiter", "quote", "escape", "comment", "encoding", "charset", "linesep", "multiline", "mode",
+    "inferschema", "enforceschema", "mergeschema", "nullvalue", "emptyvalue", "ignoreleadingwhitespace",
+    "ignoretrailingwhitespace", "maxcharspercolumn", "primitivesasstring", "allowcomments", "allowsinglequotes",
+    "allowunquotedfieldnames", "pathglobfilter", "recursivefilelookup", "versionasof", "timestampasof",
+))
+"""Options of Spark's readers that say how a file is written."""
+
 NOT_BUILT: Mapping[str, str] = {
-    "sample": "a part of the dataset", "output.tables": "catalog tables",
+    "output.tables": "catalog tables",
 }
 """Keys that the design knows and this version does not: refused as such, not as unknown."""

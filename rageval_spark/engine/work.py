@@ -15,13 +15,14 @@ from rageval_spark.score import Score
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the dataset: its columns' values, or the fault for which it cannot be read."""
+    """One row of the dataset: its columns' values, or the fault for which it cannot be read; how many rows it stands for."""
 
     sample_id: str
     bucket: int
     values: Mapping[str, Any]
     slices: Mapping[str, str]
     fault: str | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ class Manifest:
     """The manifest of one run; written when it begins, and with status "complete" as the last of its files."""
 
     def __init__(self, folder: Folder, plan: Plan, *, run_id: str, name: str, rows: int, slices: Sequence[str],
-                 config: Mapping[str, Any]):
-        self._folder, self.rows = folder, rows
+                 config: Mapping[str, Any], sample: Mapping[str, Any] | None = None):
+        self._folder, self.rows, self.sample = folder, rows, sample
         self.what = {
-            "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "slices": list(slices),
+            "run_id": run_id, "name": name, "config": dict(config), "rows": rows, "sample": sample, "slices": list(slices),
             "field_groups": [{"key": group.key, "fields": dict(group.fields), "metrics": [
                 {"name": use.name, "metric": type(use.metric).name, "direction": use.metric.direction,
                  "parameters": {one.name: getattr(use.metric, one.name) for one in fields(use.metric)},

@@ -27,15 +27,17 @@ class GateResult:
 
 def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally, usage: Mapping[str, Any], scale: int,
                gates: Sequence[GateResult], served_models: Sequence[str],
-               noise: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The summary as JSON-ready values. Scores are on the config's scale, shares and coverage in [0, 1].
+               noise: Mapping[str, Any] | None = None, sample: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The summary as JSON-ready values. Scores are on the config's scale, shares and coverage in [0, 1]. `sample`
+    tells which part of the dataset was chosen (None: all); averages are then weighted, while counts and `score` are of
+    what was judged.
 
     `task_name` to `metrics_score` have the layout that Dingo's summaries have.
     """
     whole = [row for row in stats if row["slice"] is None]
     total, good = tally.samples, tally.outcomes["good"]
     return {
-        "task_name": name, "run_id": run_id, "status": "complete", "total": total,
+        "task_name": name, "run_id": run_id, "status": "complete", "sample": sample, "total": total,
         "num_good": good, "num_bad": tally.outcomes["bad"], "num_incomplete": tally.outcomes["incomplete"],
         "num_skipped": tally.outcomes["skipped"], "score": round(100 * good / total, 2) if total else 0.0,
         "type_ratio": _type_ratio(tally, whole),

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from rageval_spark.engine.sampling import told
 from rageval_spark.judges.settings import EmbeddedJudge
 
 MOST_SLICES = 12
@@ -33,6 +34,8 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
         out.print("judged by the embedded judge, which compares words: a heuristic screen, no substitute for a model")
     for table in _slices(summary["slices"]):
         out.print(table)
+    if summary.get("sample"):
+        out.print(f"a part of the dataset: {told(summary['sample'])}")
     out.print(f"{summary['total']:,} samples: {summary['num_good']:,} good, {summary['num_bad']:,} bad, "
               f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")
     usage = summary["usage"]

@@ -6,12 +6,10 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rageval_spark.errors import InputError
-from rageval_spark.spark.read import first_line
+from rageval_spark.spark.read import rows_told
 from rageval_spark.spark.samples import BY_CONTENT, BY_REFERENCE, CELLS, FINE
 from rageval_spark.spark.session import local_slots
 
@@ -37,10 +35,8 @@ def count_by_bucket(samples: DataFrame) -> Counter[int]:
 
     The first job to see all rows: raises InputError where they cannot be read.
     """
-    try:
+    with rows_told():
         return Counter({row[FINE]: row["count"] for row in samples.groupBy(FINE).count().collect()})
-    except PySparkException as error:
-        raise InputError(f"the data cannot be read: {first_line(error)}") from None
 
 
 def bucketed(samples: DataFrame, buckets: int) -> DataFrame:
@@ -69,7 +65,7 @@ def placed(samples: DataFrame, by_fine: Counter[int], buckets: int, tasks: int) 
         by_cell = [keys[task_of.get((bucket, cell), 0)] for cell in range(CELLS * CELLS)]
         cell = F.col(BY_REFERENCE) * CELLS + F.col(BY_CONTENT)
         task = F.when(F.col("bucket") == bucket, _looked_up(by_cell, cell)).otherwise(task)
-    chosen = samples.select("sample_id", "bucket", "sample", "slices", "fault", task.alias("task"))
+    chosen = samples.select("sample_id", "bucket", "sample", "slices", "fault", "weight", task.alias("task"))
     return chosen.repartition(tasks, "task").sortWithinPartitions("bucket", "sample_id").drop("task")
 
 

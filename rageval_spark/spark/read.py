@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError
@@ -194,6 +195,15 @@ def first_line(error: Exception) -> str:
     """The sentence of a Spark error, without its plan and stack."""
     lines = str(error).strip().splitlines()
     return lines[1].lstrip(": ") if lines[0].startswith("An error occurred while calling") and lines[1:] else lines[0]
+
+
+@contextmanager
+def rows_told() -> Iterator[None]:
+    """Raises InputError where the rows turn out to be unreadable."""
+    try:
+        yield
+    except PySparkException as error:
+        raise InputError(f"the data cannot be read: {first_line(error)}") from None
 
 
 def column(name: str) -> Column:

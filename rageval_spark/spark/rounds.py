@@ -23,7 +23,7 @@ from rageval_spark.spark.tables import SCORES
 
 REPLY, RESULT, SAMPLE = 0, 1, 2
 """What a row of the stream is; those of a bucket come in this order."""
-STREAM = ("bucket", "place", "sample_id", "sample", "slices", "fault")
+STREAM = ("bucket", "place", "sample_id", "sample", "slices", "fault", "weight")
 FOUND = "what string, id string, bucket int, endpoint int, path string, body string, tokens long"
 """What a pass finds: requests for what is missing, and replies that results became (`body` is the row as JSON)."""
 FOUND_COLUMNS = [column.split()[0] for column in FOUND.split(", ")]
@@ -44,9 +44,9 @@ def stream(samples: DataFrame, replies: DataFrame, results: DataFrame | None, ta
 
     def shaped(rows: DataFrame, place: int) -> DataFrame:
         return rows.select("bucket", F.lit(place).alias("place"), nothing.alias("sample_id"), F.col("said").alias("sample"),
-                           nothing.alias("slices"), nothing.alias("fault"))
+                           nothing.alias("slices"), nothing.alias("fault"), F.lit(None).cast("double").alias("weight"))
 
-    rows = samples.select("bucket", F.lit(SAMPLE).alias("place"), "sample_id", "sample", "slices", "fault")
+    rows = samples.select("bucket", F.lit(SAMPLE).alias("place"), "sample_id", "sample", "slices", "fault", "weight")
     rows = rows.unionByName(shaped(replies, REPLY))
     if results is not None:
         rows = rows.unionByName(shaped(results, RESULT))
@@ -179,7 +179,7 @@ def _samples(frames: Iterator[pd.DataFrame], replay: Replay) -> Iterator[works.R
     """The samples of a stream, what is known of their bucket told to the replay before."""
     bucket = None
     for frame in frames:
-        for of, place, sample_id, said, slices, fault in frame.itertuples(index=False, name=None):
+        for of, place, sample_id, said, slices, fault, weight in frame.itertuples(index=False, name=None):
             if of != bucket:
                 bucket = of
                 replay.begin()
@@ -188,7 +188,7 @@ def _samples(frames: Iterator[pd.DataFrame], replay: Replay) -> Iterator[works.R
             elif place == RESULT:
                 replay.learn(said)
             else:
-                yield works.Row(sample_id, int(of), json.loads(said), json.loads(slices), fault)
+                yield works.Row(sample_id, int(of), json.loads(said), json.loads(slices), fault, weight)
 
 
 def _scored(row: works.Row, plan: Plan, replay: Replay) -> Iterator[Scored]:

@@ -22,13 +22,15 @@ BY_REFERENCE, BY_CONTENT = "by_reference", "by_content"
 CELLS = 8
 
 
-def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[str]) -> DataFrame:
+def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[str], strata: Sequence[str] = ()) -> DataFrame:
     """One row per row of the dataset: sample_id, fine bucket, cells, `sample` (mapped columns as JSON), `slices`
-    (as JSON) and `fault` (null, or why the row cannot be read). Lazy: starts no job.
+    (as JSON), `fault` (null, or why the row cannot be read), `stratum` (the values of `strata` as JSON) and `weight` (1.0).
+    Lazy: starts no job.
 
-    Raises InputError for a slice that is no column.
+    Raises InputError for a slice or one of `strata` that is no column.
     """
-    check_slices(frame, slices)
+    check_columns(frame, slices, "slice")
+    check_columns(frame, strata, "stratify")
     names = list(dict.fromkeys(name for group in groups for name in group.fields.values()))
     first = groups[0].fields
     corrupt = column(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
@@ -49,6 +51,9 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
         .alias("slices") if slices else F.lit("{}").alias("slices"),
         F.when(corrupt.isNotNull(), F.concat(F.lit("the row cannot be read: "), F.substring(corrupt, 1, 200)))
         .alias("fault"),
+        F.to_json(F.array(*[column(name).cast("string") for name in strata])).alias("stratum") if strata
+        else F.lit("").alias("stratum"),
+        F.lit(1.0).alias("weight"),
     )
     return shaped.withColumn("sample_id", _sample_id("sample_id" in first)).drop("given_id", "content_id")
 
@@ -60,11 +65,11 @@ def rows_of(samples: DataFrame, fine: Sequence[int], most: int) -> Iterator[tupl
         yield bucket, Row(sample_id, bucket, json.loads(sample), json.loads(slices), fault)
 
 
-def check_slices(frame: DataFrame, slices: Sequence[str]) -> None:
-    """Raises InputError for a slice that is no column."""
-    for name in slices:
+def check_columns(frame: DataFrame, names: Sequence[str], to: str) -> None:
+    """Raises InputError for a name, to slice or stratify by, that is no column."""
+    for name in names:
         if name not in frame.columns:
-            raise InputError(f"no column {name!r} to slice by; the columns are {', '.join(frame.columns)}")
+            raise InputError(f"no column {name!r} to {to} by; the columns are {', '.join(frame.columns)}")
 
 
 def _sample_id(given: bool) -> Column:

@@ -75,8 +75,8 @@ def scoring(work: Work) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFr
 
 def _rows(frames: Iterator[pd.DataFrame]) -> Iterator[Row]:
     for frame in frames:
-        for sample_id, bucket, sample, slices, fault in frame.itertuples(index=False, name=None):
-            yield Row(sample_id, int(bucket), json.loads(sample), json.loads(slices), fault)
+        for sample_id, bucket, sample, slices, fault, weight in frame.itertuples(index=False, name=None):
+            yield Row(sample_id, int(bucket), json.loads(sample), json.loads(slices), fault, weight)
 
 
 def record(one: Scored, run_id: str) -> dict[str, Any]:
@@ -91,6 +91,7 @@ def record(one: Scored, run_id: str) -> dict[str, Any]:
         "n_prompts": usage.prompts, "n_reused": usage.reused, "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens, "cached_tokens": usage.cached_tokens,
         "latency_ms": usage.latency_ms, "slices": dict(one.row.slices),
+        "weight": one.row.weight,
     }
 
 

@@ -20,6 +20,10 @@ MEASURE = "measure:"
 def stats(scores: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[str], run_id: str) -> list[dict[str, Any]]:
     """One row per slice × field group × metric (tables.STATS), in the order of the config.
 
+    Weights make them estimates for the dataset: averages are weighted, `extra` comes from weighted sums, and an interval is
+    as wide as for the number of scores of equal weight that would tell as much: (Σw)² / Σw² (Kish 1965, effective sample size).
+    That a part of a limited dataset was judged does not narrow it: it is of data such as this, as without sampling.
+
     Starts one job, a single groupBy; collects its result, which has no rows of samples.
     """
     metrics = [use.metric for group in groups for use in group.uses]
@@ -42,34 +46,50 @@ def _slices(slices: Sequence[str]) -> list[Column]:
 
 def _aggregates(measures: Iterable[str], extremes: Sequence[str]) -> list[Column]:
     status, score = F.col("status"), F.col("score")
+    weight = F.coalesce("weight", F.lit(1.0))  # runs of older versions have none
+    scored, failed = (F.when(status == one, weight) for one in ("scored", "failed"))
+    average = _average(score, scored)
+    spread = F.sqrt(F.greatest(F.lit(0.0), _average(score * score, scored) - average * average))
     return [
         F.count(F.lit(1)).alias("total"), F.count(score).alias("count"),
         F.count_if(status == "skipped").alias("n_skipped"), F.count_if(status == "failed").alias("n_failed"),
-        F.avg(score).alias("average"), F.min(score).alias("min"), F.max(score).alias("max"),
-        F.stddev_pop(score).alias("std_dev"), F.sum(F.col("passed").cast("long")).alias("passed"),
+        average.alias("average"), F.min(score).alias("min"), F.max(score).alias("max"),
+        F.when(_equal(scored), F.stddev_pop(score)).otherwise(spread).alias("std_dev"),
+        _average(F.col("passed").cast("double"), scored).alias("pass_rate"),
+        F.when(_equal(scored), F.count(score)).otherwise(F.sum(scored) ** 2 / F.sum(scored * scored)).alias("effective"),
+        F.coalesce(F.sum(scored), F.lit(0.0)).alias("scored"), F.coalesce(F.sum(failed), F.lit(0.0)).alias("failed"),
         F.percentile_approx(score, list(QUANTILES.values()), 10_000).alias("quantiles"),
-        *(F.sum(F.col("measures")[name]).alias(MEASURE + name) for name in measures),
+        *(F.sum(weight * F.col("measures")[name]).alias(MEASURE + name) for name in measures),
         *(F.min(F.col("measures")[name]).alias(f"{MEASURE}least {name}") for name in extremes),
         *(F.max(F.col("measures")[name]).alias(f"{MEASURE}greatest {name}") for name in extremes),
     ]
 
 
+def _equal(weight: Column) -> Column:
+    return F.min(weight).eqNullSafe(F.max(weight))
+
+
+def _average(value: Column, weight: Column) -> Column:
+    """The weighted average; where weights are equal the plain one, to the last digit. `value` is null where `weight` is."""
+    return F.when(_equal(weight), F.avg(value)).otherwise(F.sum(weight * value) / F.sum(weight))
+
+
 def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
     count, failed, average = row["count"], row["n_failed"], row["average"]
-    judged = count + failed
-    low, high = interval(average, row["std_dev"], count, use.metric.binary)
+    weight, lost = row["scored"], row["failed"]
+    low, high = interval(average, row["std_dev"], row["effective"], use.metric.binary)
     sums = {name.removeprefix(MEASURE): value for name, value in row.asDict().items()
             if name.startswith(MEASURE) and value is not None}
-    scored = count * average if count else 0.0
-    worst, best = (0, failed) if use.metric.direction == "higher" else (failed, 0)
+    known = weight * average if count else 0.0
+    worst, best = (0, lost) if use.metric.direction == "higher" else (lost, 0)
     return {
         "run_id": run_id, **{name: row[name] for name in GROUPING}, "total": row["total"], "count": count,
-        "n_skipped": row["n_skipped"], "n_failed": failed, "coverage": count / judged if judged else None,
+        "n_skipped": row["n_skipped"], "n_failed": failed, "coverage": count / (count + failed) if count + failed else None,
         "average": average, "min": row["min"], "max": row["max"], "std_dev": row["std_dev"],
         **dict(zip(QUANTILES, row["quantiles"] or (None, None, None), strict=True)),
-        "ci_low": low, "ci_high": high, "average_low": (scored + worst) / judged if judged else None,
-        "average_high": (scored + best) / judged if judged else None,
-        "pass_rate": row["passed"] / count if count else None,
+        "ci_low": low, "ci_high": high, "average_low": (known + worst) / (weight + lost) if weight + lost else None,
+        "average_high": (known + best) / (weight + lost) if weight + lost else None,
+        "pass_rate": row["pass_rate"],
         "extra": {name: float(value) for name, value in use.metric.extra(sums).items()}, "layer": use.metric.layer,
     }
 

@@ -9,9 +9,10 @@ from scipy.stats import norm, t
 CONFIDENCE = 0.95
 
 
-def interval(average: float | None, std_dev: float | None, count: int, binary: bool) -> tuple[float | None, float | None]:
+def interval(average: float | None, std_dev: float | None, count: float, binary: bool) -> tuple[float | None, float | None]:
     """A 95 % interval of an average of scores in [0, 1]; (None, None) below two scores.
 
+    `count` is how many there are; of weighted scores, how many of equal weight would tell as much.
     Wilson's for 0/1 scores; else Student's t with the sample's standard deviation (from the population's), cut to [0, 1].
     """
     if average is None or std_dev is None or count < 2:

@@ -121,7 +121,7 @@ def test_statistics_are_those_of_the_rows_and_of_their_parts(spark: SparkSession
         status = chance.choices(["scored", "skipped", "failed"], [8, 1, 1])[0]
         score = round(chance.random(), 3) if status == "scored" else None
         rows.append(("r", str(i), GROUP.key, "faithfulness", score, status, None, None, None if score is None else score >= 0.5,
-                     0.5, None, [], {}, "{}", None, 2, 0, 1, 1, None, 1.0, {"lang": "en" if i % 3 else "zh"}))
+                     0.5, None, [], {}, "{}", None, 2, 0, 1, 1, None, 1.0, {"lang": "en" if i % 3 else "zh"}, None))
     frame = spark.createDataFrame(rows, SCORES)
     whole, *parts = stats(frame, [GROUP], ["lang"], "r")
     values = [row[4] for row in rows if row[4] is not None]

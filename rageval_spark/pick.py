@@ -1,0 +1,86 @@
+"""Samples of a finished run for people to look at and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rageval_spark.errors import ConfigError, InputError
+from rageval_spark.report.recorded import Recorded, recorded
+from rageval_spark.sample import FIELDS
+from rageval_spark.spark import picked as choosing
+from rageval_spark.spark import recalled, session
+
+How = Literal["worst", "borderline", "random"]
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Rows of picked sample × metric, all with the same keys, and what whoever reads them should know."""
+
+    rows: Sequence[Mapping[str, Any]]
+    notes: Sequence[str]
+
+    @property
+    def samples(self) -> int:
+        return len({row["sample_id"] for row in self.rows})
+
+
+def pick(path: str, count: int = 30, how: How = "worst", *, metric: str | None = None, stratify_by: str | None = None,
+         seed: int = 7) -> Picked:
+    """Choose samples of the run in a folder (as picked.picked says), and put their texts beside their scores.
+
+    Scores and thresholds are in [0, 1]. Texts are read from the run's dataset; where it is gone or has changed, they are
+    null and a note says so. Raises InputError for a folder without a run or without scores, ConfigError for a metric or slice
+    that the run does not have.
+    """
+    run = recorded(path)
+    _known("--metric", metric, [use["name"] for group in run.manifest["field_groups"] for use in group["metrics"]])
+    _known("--stratify-by", stratify_by, run.manifest["slices"])
+    spark = session.own_session("local[*]", {})
+    scores = choosing.picked(choosing.read_scores(spark, run.folder), how, count, seed, metric, stratify_by)
+    if not scores:
+        raise InputError(f"no sample of {path} has a score{f' of {metric}' if metric else ''}: there is nothing to review")
+    ids = list(dict.fromkeys(score["sample_id"] for score in scores))
+    order = [(group["key"], use["name"]) for group in run.manifest["field_groups"] for use in group["metrics"]]
+    scores.sort(key=lambda score: (ids.index(score["sample_id"]), order.index((score["field_group"], score["metric"]))))
+    notes = _scarce(run, len(ids), count)
+    texts: recalled.Texts = {}
+    try:
+        texts = recalled.texts(spark, run.manifest, ids)
+    except InputError as error:
+        notes.append(f"written without the samples' texts: {error}")
+    else:
+        if lost := [id for id in ids if not any(id == found for found, _ in texts)]:
+            notes.append(f"{len(lost)} of {len(ids)} samples are written without their texts, such as {lost[0]}: the data has "
+                         f"changed since the run, or their id stands at rows that differ")
+    return Picked([_row(score, how, run, texts) for score in scores], notes)
+
+
+def _known(option: str, name: str | None, names: Sequence[str]) -> None:
+    if name is not None and name not in names:
+        there = f"it has {', '.join(dict.fromkeys(names))}" if names else "it has none"
+        raise ConfigError(f"{option}: the run has no {'metric' if option == '--metric' else 'slice'} {name!r}; {there}")
+
+
+def _scarce(run: Recorded, found: int, count: int) -> list[str]:
+    notes = []
+    if found < count:
+        notes.append(f"only {found} samples have a score")
+    if not run.manifest["config"].get("output", {}).get("good", True):
+        notes.append("the run kept only scores below their threshold (output.good: false), so that good ones are not among these")
+    return notes
+
+
+def _row(score: Mapping[str, Any], how: How, run: Recorded, texts: recalled.Texts) -> dict[str, Any]:
+    """A row of the file: the score, the slices, the texts, and what is to be filled in."""
+    mapped = {field for group in run.manifest["field_groups"] for field in group["fields"]} - {"sample_id"}
+    mine = texts.get((score["sample_id"], score["field_group"]), {})
+    slices = score["slices"] or {}
+    return {
+        **{name: score[name] for name in ("sample_id", "field_group", "metric", "score", "status", "code", "passed", "threshold",
+                                          "reason")},
+        "picked": how, **{f"slice_{name}": slices.get(name) for name in run.manifest["slices"]},
+        **{field: mine.get(field) for field in FIELDS if field in mapped}, "label": None, "comment": None,
+    }
