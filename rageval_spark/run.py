@@ -44,6 +44,8 @@ from rageval_spark.spark.worst import failures, over_budget, worst
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from rageval_spark.report.page import Page
+
 log = logging.getLogger(__name__)
 
 
@@ -72,7 +74,7 @@ class Run:
         """For each code of failed scores: how many there are, and metric, sample_id and reason of one."""
         return failures(self.scores)
 
-    def report(self) -> str:
+    def report(self) -> Page:
         """The run's page (report.html), which a notebook shows in place; made anew where it is not there. Raises RagevalError."""
         from rageval_spark.report.page import make
 

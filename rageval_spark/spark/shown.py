@@ -13,6 +13,7 @@ HOW = ("worst", "borderline", "random", "unscored")
 """Why a sample is shown: it misses a threshold by most, is nearest to one, was drawn, or a metric of it has no score."""
 MOST = {"worst": 30, "borderline": 10, "random": 10, "unscored": 10}
 """How many samples are shown at most, by HOW."""
+EACH = 10
 LONGEST = 100_000
 SHOWN = ("sample_id", "field_group", "metric", "score", "status", "code", "reason", "passed", "threshold", "flags", "slices")
 
@@ -36,25 +37,35 @@ def histograms(scores: DataFrame, slices: Mapping[str, Sequence[str]]) -> list[d
 def chosen(scores: DataFrame, metrics: Sequence[tuple[str, str]]) -> dict[str, dict[str, list[str]]]:
     """The samples to show: by id, for each reason of HOW, the metrics for which they were chosen (none for "random").
 
-    Of each of `metrics` (field group and name) as many are taken as MOST leaves room for. Ids break ties by their hashes, so
-    that the choice is the same every time. Starts one job; collects up to MOST × metrics rows.
+    Of each of `metrics` (field group and name) as many are taken as MOST leaves room for, at most EACH. Hashes of ids break
+    ties, so that the choice is the same every time. Starts one job; collects up to EACH rows for each reason, metric and code.
     """
-    luck = F.xxhash64("sample_id")
-    distance = F.abs(F.col("score") - F.col("threshold"))
-    scored = scores.where("status = 'scored'")
-    unscored = scores.where("status != 'scored' and code != 'JUDGE_UNSUPPORTED'")  # which says the same of every sample
-    each = {how: min(10, max(1, most // max(1, len(metrics)))) for how, most in MOST.items()}
-    drawn = scores.orderBy(luck, "sample_id").limit(MOST["random"] * max(1, len(metrics)))
-    rows: list[Row] = (
-        _first("worst", scored.where(~F.col("passed")), each["worst"], (-distance, luck))
-        .unionAll(_first("borderline", scored, each["borderline"], (distance, luck)))
-        .unionAll(_first("unscored", unscored, 1, (luck,), "code"))
-        .unionAll(drawn.select(F.lit("random").alias("how"), F.lit(0).alias("place"), "field_group", "metric", "sample_id"))
-    ).collect()
-    order = {key: number for number, key in enumerate(metrics)}
+    distance, none = F.abs(F.col("score") - F.col("threshold")), F.lit(None).cast("string")
+    scored, telling = F.col("score").isNotNull(), F.col("code") != "JUDGE_UNSUPPORTED"  # which all samples have
+    reasons = [_reason("worst", ~F.col("passed"), -distance, none), _reason("borderline", scored, distance, none),
+               _reason("random", F.lit(True), F.lit(0.0), none),
+               _reason("unscored", ~scored & telling, F.lit(0.0), F.col("code"))]
+    candidates = scores.select("sample_id", "field_group", "metric", F.xxhash64("sample_id").alias("luck"),
+                               F.explode(F.array_compact(F.array(*reasons))).alias("as")).select("*", "as.*")
+    window = Window.partitionBy("how", "field_group", "metric", "code").orderBy("by", "luck", "sample_id")
+    placed = candidates.withColumn("place", F.row_number().over(window)).where(F.col("place") <= EACH)  # kept small on the way
+    rows = placed.select("how", "place", "luck", "field_group", "metric", "sample_id").collect()
+    return _taken(rows, {key: number for number, key in enumerate(metrics)})
+
+
+def _reason(how: str, where: Column, by: Column, code: Column) -> Column:
+    return F.when(where, F.struct(F.lit(how).alias("how"), by.alias("by"), code.alias("code")))
+
+
+def _taken(rows: Sequence[Row], order: Mapping[tuple[str, str], int]) -> dict[str, dict[str, list[str]]]:
+    """The first of each metric, then the second of each, …, until there are enough; those drawn by chance by their hashes."""
+    def turn(row: Row) -> tuple[int, ...]:
+        how = HOW.index(row["how"])
+        return (how, row["luck"], 0) if row["how"] == "random" else (how, row["place"], order[row["field_group"], row["metric"]])
+
     found: dict[str, dict[str, list[str]]] = {}
     taken: dict[str, set[str]] = {how: set() for how in HOW}
-    for row in sorted(rows, key=lambda row: (HOW.index(row["how"]), row["place"], order[row["field_group"], row["metric"]])):
+    for row in sorted(rows, key=turn):
         how, id = row["how"], row["sample_id"]
         if id in taken[how] or len(taken[how]) < MOST[how]:
             taken[how].add(id)
@@ -62,12 +73,6 @@ def chosen(scores: DataFrame, metrics: Sequence[tuple[str, str]]) -> dict[str, d
             if how != "random" and row["metric"] not in named:
                 named.append(row["metric"])
     return found
-
-
-def _first(how: str, rows: DataFrame, count: int, by: Sequence[Column], *per: str) -> DataFrame:
-    window = Window.partitionBy("field_group", "metric", *per).orderBy(*by, "sample_id")
-    placed = rows.withColumn("place", F.row_number().over(window)).where(F.col("place") <= count)
-    return placed.select(F.lit(how).alias("how"), "place", "field_group", "metric", "sample_id")
 
 
 def of_samples(scores: DataFrame, ids: Sequence[str]) -> list[dict[str, Any]]:

@@ -67,8 +67,9 @@ def _numbered(found: re.Match[str]) -> str:
     return f"⟨U+{ord(found[0]):04X}⟩"
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+def _number(value: Any, digits: int = 3) -> str:
+    """A number; a dash for what is none or not there."""
+    return f"{value:.{digits}f}" if isinstance(value, (int, float)) else "–"
 
 
 def _share(value: float | None) -> str:

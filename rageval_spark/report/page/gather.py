@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TEXTS, DETAILS = 12_000, 8_000
 """Bytes that the texts of a sample and the details of its scores may take in a page, as JSON."""
 LENGTHS = (4000, 2000, 1000, 500, 200, 100, 50, 20)
-FOUND = ("status", "code", "reason", "passed", "threshold", "score", "flags")
+FOUND = ("field_group", "metric", "status", "code", "reason", "passed", "threshold", "score", "flags")
 
 
 def gathered(scores: DataFrame, summary: Mapping[str, Any], texts: Callable[[Sequence[str]], Texts]) -> dict[str, Any]:
@@ -49,11 +49,10 @@ def gathered(scores: DataFrame, summary: Mapping[str, Any], texts: Callable[[Seq
     for id, how in chosen.items():
         rows = sorted(of_sample[id], key=lambda row: metrics.index((row["field_group"], row["metric"])))
         samples.append({
-            "sample_id": id, "how": how, "slices": rows[0]["slices"] or {},
+            "sample_id": id, "how": how, "slices": _cut(rows[0]["slices"] or {}, 200),
             "texts": fitted(mine := {group: values for (found, group), values in known.items() if found == id}, TEXTS),
             "absent": {group: _absent(values) for group, values in mine.items()},
-            "scores": [{"field_group": row["field_group"], "metric": row["metric"], **{name: row[name] for name in FOUND}}
-                       for row in rows],
+            "scores": [_cut({name: row[name] for name in FOUND}, 1000) for row in rows],
             "details": fitted([json.loads(row["details"] or "{}") for row in rows], DETAILS),
         })
     return {"histograms": bars, "samples": plain(samples), "notes": notes}
