@@ -37,17 +37,20 @@ def histograms(scores: DataFrame, slices: Mapping[str, Sequence[str]]) -> list[d
 def chosen(scores: DataFrame, metrics: Sequence[tuple[str, str]]) -> dict[str, dict[str, list[str]]]:
     """The samples to show: by id, for each reason of HOW, the metrics for which they were chosen (none for "random").
 
-    Of each of `metrics` (field group and name) as many are taken as MOST leaves room for, at most EACH. Hashes of ids break
-    ties, so that the choice is the same every time. Starts one job; collects up to EACH rows for each reason, metric and code.
+    Of each of `metrics` (field group and name; at least one) as many are taken as MOST leaves room for, at most EACH. Hashes
+    of ids break ties, so that the choice is the same every time. Starts one job; collects up to EACH rows for each reason,
+    metric and code.
     """
     distance, none = F.abs(F.col("score") - F.col("threshold")), F.lit(None).cast("string")
     scored, telling = F.col("score").isNotNull(), F.col("code") != "JUDGE_UNSUPPORTED"  # which all samples have
+    group, metric = metrics[0]  # to draw samples, one row of each is enough
     reasons = [_reason("worst", ~F.col("passed"), -distance, none), _reason("borderline", scored, distance, none),
-               _reason("random", F.lit(True), F.lit(0.0), none),
+               _reason("random", (F.col("field_group") == group) & (F.col("metric") == metric), F.lit(0.0), none),
                _reason("unscored", ~scored & telling, F.lit(0.0), F.col("code"))]
     candidates = scores.select("sample_id", "field_group", "metric", F.xxhash64("sample_id").alias("luck"),
                                F.explode(F.array_compact(F.array(*reasons))).alias("as")).select("*", "as.*")
-    window = Window.partitionBy("how", "field_group", "metric", "code").orderBy("by", "luck", "sample_id")
+    kind = F.xxhash64("how", "field_group", "metric", "code")  # a number is sorted by much faster than four texts
+    window = Window.partitionBy(kind).orderBy("by", "luck", "sample_id")
     placed = candidates.withColumn("place", F.row_number().over(window)).where(F.col("place") <= EACH)  # kept small on the way
     rows = placed.select("how", "place", "luck", "field_group", "metric", "sample_id").collect()
     return _taken(rows, {key: number for number, key in enumerate(metrics)})

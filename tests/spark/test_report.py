@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from rageval_spark.cli import app
 from rageval_spark.config import parse
-from rageval_spark.report.page import Page, make
+from rageval_spark.report.page import Page, make, rendered
 from rageval_spark.report.page.gather import fitted
 from rageval_spark.report.page.marks import absent, marked, words
 from rageval_spark.run import Run, evaluate, run
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 RIGHT = "Paris lies on the Seine."
 SCRIPT = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 FIELDS = {"user_input": "question", "response": "answer", "retrieved_contexts": "contexts", "reference": "truth"}
-METRICS: Sequence[Any] = ["faithfulness", {"token_f1": {"threshold": 0.7}}, "rouge", "answer_relevancy"]
+METRICS: Sequence[Any] = ["faithfulness", {"token_f1": {"threshold": 0.7}}, "rouge", "noise_sensitivity", "answer_relevancy"]
 
 
 def hostile(count: int = 40) -> list[dict[str, Any]]:
@@ -38,7 +38,7 @@ def hostile(count: int = 40) -> list[dict[str, Any]]:
         for i in range(count)]
     rows[0] |= {"id": SCRIPT, "answer": f"{SCRIPT} javascript:alert(1) [a](javascript:alert(2))", "<b>x</b>": '"><script>'}
     rows[1] |= {"id": '" onclick="x', "answer": "a\u2028b\u202ec\u2066d\x07e\r\nf", "question": "{{ 7 * 7 }} {% raw %}"}
-    rows[2] |= {"answer": "Seine " * 2000, "contexts": ["巴黎在塞纳河上。" * 300] * 40}
+    rows[2] |= {"answer": "Seine " * 2000, "contexts": ["巴黎在塞纳河上。" * 300] * 20}
     rows[3] |= {"answer": "巴黎在塞纳河上，有12座桥。", "contexts": ["巴黎在塞纳河上，有7座桥。"], "question": "👩‍👩‍👧 多少？"}
     rows[4] |= {"answer": "", "contexts": []}
     rows[5] |= {"contexts": [], "truth": ""}
@@ -105,7 +105,7 @@ def test_the_samples_that_are_shown(made: Run) -> None:
     assert sum("random" in one["how"] for one in samples) == 10
     assert any("faithfulness" in one["how"].get("unscored", ()) for one in samples)
     for one in samples:
-        assert len(one["scores"]) == len(one["details"]) == 5 or isinstance(one["details"], str)
+        assert len(one["scores"]) == len(one["details"]) == 6 or isinstance(one["details"], str)
         assert all(values["response"] is not None for values in one["texts"].values()) or one["sample_id"] == "004"
 
 
@@ -117,7 +117,7 @@ def test_all_that_is_text_is_text(made: Run) -> None:
     assert "{{ 7 * 7 }}" in page or all("7 * 7" not in json.dumps(one) for one in data(made)["samples"])
     assert not re.search("[\u2028\u202e\u2066\x07]", page)
     assert "http" not in re.sub(r"http-equiv|http://www\.w3\.org/(2000/svg|1999/xlink)", "", page)
-    assert "skipped" in page
+    assert page.count("lower is better") == 1
     assert "the metric needs a model, and the embedded judge has none" in page
 
 
@@ -163,6 +163,19 @@ def test_a_comparison_is_on_the_page(made: Run, tmp_path: Path) -> None:
     found = rageval("report", str(better.folder), "--compare", str(made.folder))
     assert found.exit_code == 0, found.exception
     assert re.search(r"Compared with.*better", html(better), re.S)
+
+
+def test_findings_and_the_noise_of_the_judge_are_on_the_page(made: Run) -> None:
+    assert "Where it goes wrong" not in html(made)
+    finding = {"slice": "lang", "slice_value": "<b>", "part": "retrieval", "finding": "The text is not found", "advice": "Look",
+               "evidence": [{"metric": "context_recall", "value": 0.41234, "n": 5}, {"metric": "x", "value": None}, "of 5"]}
+    shift = {"count": 9, "mean": 0.01, "low": -0.02, "high": 0.04, "std_dev": 0.1, "decisions": 30, "agreed": 28}
+    noise = {"prompts": 20, "since": "one", "samples": 9, "metrics": {"q": {"faithfulness": shift}}, "drift": ["it says <no>"]}
+    manifest = made.folder.read_json("manifest.json")
+    page = rendered(manifest, {**made.summary, "diagnosis": [finding, {}], "noise": noise}, data(made))
+    for said in ("The text is not found", "context_recall</bdi> 0.412; ", "of 5", "&lt;b&gt;", "28 of 30", "+0.100",
+                 "it says &lt;no&gt;"):
+        assert said in page, said
 
 
 def test_what_is_no_run_is_told(made: Run, tmp_path: Path) -> None:
