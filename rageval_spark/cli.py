@@ -20,6 +20,7 @@ from rageval_spark.commands.compare import compare
 from rageval_spark.commands.history import history
 from rageval_spark.commands.pick import pick
 from rageval_spark.commands.prompts import prompts
+from rageval_spark.commands.report import report
 from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
 
@@ -95,6 +96,8 @@ def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: b
         print(json.dumps(done.summary, ensure_ascii=False, allow_nan=False))
     else:
         show(done.summary, done.worst(), done.failures() if any(map(_failed, done.summary["metrics_score"].values())) else ())
+        if done.page:
+            print(f"report: {done.page}")
         print(done.folder)
     raise typer.Exit(done.exit_code)
 
@@ -208,6 +211,7 @@ app.command("agree")(agree)
 app.command("compare")(compare)
 app.command("history")(history)
 app.command("pick")(pick)
+app.command("report")(report)
 app.add_typer(store, name="store")
 app.add_typer(prompts, name="prompts")
 

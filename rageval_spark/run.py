@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rageval_spark import noise, regression
@@ -30,11 +31,11 @@ from rageval_spark.report.diagnosis import diagnosed
 from rageval_spark.report.gates import exit_code, gated
 from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
-from rageval_spark.report.recorded import Recorded
+from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.report.summary import summarised
 from rageval_spark.report.usage import used
 from rageval_spark.rounds import Rounds
-from rageval_spark.spark import placing, session
+from rageval_spark.spark import placing, recalled, session
 from rageval_spark.spark import score as scoring
 from rageval_spark.spark.read import Source, read, resolved, unfed
 from rageval_spark.spark.sampling import drawn
@@ -44,6 +45,8 @@ from rageval_spark.spark.worst import failures, over_budget, worst
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from rageval_spark.report.page import Page
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +75,17 @@ class Run:
     def failures(self) -> list[Mapping[str, Any]]:
         """For each code of failed scores: how many there are, and metric, sample_id and reason of one."""
         return failures(self.scores)
+
+    def report(self) -> Page:
+        """The run's page (report.html), which a notebook shows in place; made anew where it is not there. Raises RagevalError."""
+        from rageval_spark.report.page import make
+
+        return make.existing(recorded(str(self.folder)))
+
+    @property
+    def page(self) -> str | None:
+        """Where the run's page is; None where it could not be made."""
+        return f"{self.folder}/report.html" if self.folder.exists("report.html") else None
 
     @property
     def exit_code(self) -> int:
@@ -196,7 +210,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         manifest.end("interrupted", reason="stopped")
         raise Interrupted(f"stopped. What was sent goes on, and is taken up by the same command; it is kept under "
                           f"{settings.output}") from None
-    return _summarise(spark, plan, settings, folder, run_id, manifest, held_against, repeated)
+    return _summarise(spark, plan, settings, folder, run_id, manifest, held_against, repeated, samples)
 
 
 def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
@@ -238,8 +252,8 @@ def _scores(spark: SparkSession, folder: Folder) -> DataFrame:
 
 
 def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Folder, run_id: str, manifest: Manifest,
-               held_against: regression.Baselines, repeated: Mapping[str, Any] | None) -> Run:
-    """Statistics, summary and the final manifest, from the scores as written."""
+               held_against: regression.Baselines, repeated: Mapping[str, Any] | None, samples: DataFrame) -> Run:
+    """Statistics, summary, page and the final manifest, from the scores as written."""
     scores = _scores(spark, folder)
     rows = stats(scores, plan.groups, settings.slices, run_id)
     spark.createDataFrame(rows, STATS).coalesce(1).write.mode("overwrite").parquet(folder.for_spark("stats"))
@@ -259,9 +273,12 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     if summary["total"] < manifest.rows:
         log.warning("%s of %s rows have the id of another row: a sample is counted once, its scores for each row",
                     f"{manifest.rows - summary['total']:,}", f"{manifest.rows:,}")
+    folder.write_json("summary.json", summary)
+    from rageval_spark.report.page import make  # templates and charts: only now, when all else is there
+
+    make.page(folder, manifest.what, summary, scores, partial(recalled.texts_of, samples, plan.groups))
     if not settings.keep_good:
         scoring.drop_good(spark, folder)
-    folder.write_json("summary.json", summary)
     manifest.end("complete", usage=usage, counts={name: summary[name] for name in summary if name.startswith("num_")})
     return Run(folder, spark, summary)
 

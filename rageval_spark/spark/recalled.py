@@ -28,8 +28,13 @@ def texts(spark: SparkSession, manifest: Mapping[str, Any], ids: Sequence[str]) 
     source, groups = source_of(manifest), tuple(FieldGroup(group["fields"], ()) for group in manifest["field_groups"])
     frame = read(spark, source, groups)
     resolved(groups, frame, source)  # whether its columns are still there
+    return texts_of(normalised(frame, groups, []), groups, ids)
+
+
+def texts_of(samples: DataFrame, groups: Sequence[FieldGroup], ids: Sequence[str]) -> Texts:
+    """The same of samples as `normalised` makes them. Starts one job; raises InputError."""
     found = dict[tuple[str, str], Mapping[str, Any]]()
-    for id, values in _rows(frame, groups, ids):
+    for id, values in _rows(samples, ids):
         for group in groups:
             try:
                 sample = group.sample(id, values)
@@ -39,8 +44,8 @@ def texts(spark: SparkSession, manifest: Mapping[str, Any], ids: Sequence[str]) 
     return found
 
 
-def _rows(frame: DataFrame, groups: Sequence[FieldGroup], ids: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    rows = normalised(frame, groups, []).where(F.col("sample_id").isin(list(ids)) & F.col("fault").isNull())
+def _rows(samples: DataFrame, ids: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    rows = samples.where(F.col("sample_id").isin(list(ids)) & F.col("fault").isNull())
     with rows_told():
         one_each = rows.groupBy("sample_id").agg(F.min("sample").alias("sample"), F.max("sample").alias("other")).collect()
     for id, sample, other in one_each:

@@ -1,0 +1,84 @@
+"""The page of a run that people look at: one HTML file that loads nothing and needs no network."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from rageval_spark.engine.files import Folder
+from rageval_spark.report.page import figures
+from rageval_spark.report.page.samples import viewed
+
+FILE, DATA = "report.html", "report.json"
+UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff]")
+"""Characters that turn, hide or break text: shown by their numbers."""
+
+
+class Page(str):
+    """The HTML of a page; notebooks show it in a frame of its own."""
+
+    def _repr_html_(self) -> str:
+        frame = '<iframe srcdoc="{}" sandbox="allow-scripts" width="100%" height="800" style="border: 0"></iframe>'
+        return str(Markup(frame).format(str(self)))
+
+
+def write(folder: Folder, manifest: Mapping[str, Any], summary: Mapping[str, Any], data: Mapping[str, Any],
+          comparison: Mapping[str, Any] | None = None) -> Page:
+    """Make the page of a run, and write it into the run's folder. Raises OSError."""
+    page = rendered(manifest, summary, data, comparison)
+    folder.write(FILE, page.encode())
+    return page
+
+
+def rendered(manifest: Mapping[str, Any], summary: Mapping[str, Any], data: Mapping[str, Any],
+             comparison: Mapping[str, Any] | None = None) -> Page:
+    """The page of a run, from its manifest, its summary, and what `gathered` found (`data`); `comparison` is a
+    Comparison.to_dict() of it with another run."""
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_visible)
+    environment.filters.update(number=_number, share=_share)
+    style, script = _text("page.css"), _text("page.js")
+    bars: figures.Histograms = {(one["slice"], one["slice_value"], one["field_group"], one["metric"]): one["counts"]
+                                for one in data["histograms"]}
+    began = f"{manifest['began_at'][:16].replace('T', ' ')} UTC"
+    return Page(environment.from_string(_text("page.html.j2")).render(
+        summary=summary, manifest=manifest, began=began, notes=data["notes"], verdict=figures.verdict(summary),
+        groups=figures.metrics(summary, manifest, bars), unscored=figures.unscored(summary),
+        slices=figures.slices(summary, bars), diagnosis=summary.get("diagnosis") or [], comparison=figures.compared(comparison),
+        noise=figures.noise(summary), usage=summary["usage"], made=figures.made(manifest),
+        samples=[viewed(sample, summary["scale"]) for sample in data["samples"]],
+        style=Markup(style), script=Markup(script), style_hash=_hash(style), script_hash=_hash(script)))
+
+
+def _visible(value: Any) -> Any:
+    """What is put into the page: None as nothing, and no character that is not seen but acts."""
+    if isinstance(value, Markup):
+        return Markup(UNSEEN.sub(_numbered, value))
+    return "" if value is None else UNSEEN.sub(_numbered, str(value))
+
+
+def _numbered(found: re.Match[str]) -> str:
+    return f"⟨U+{ord(found[0]):04X}⟩"
+
+
+def _number(value: Any, digits: int = 3) -> str:
+    """A number; a dash for what is none or not there."""
+    return f"{value:.{digits}f}" if isinstance(value, (int, float)) else "–"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}".replace("%", " %")
+
+
+def _text(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()

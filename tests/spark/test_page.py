@@ -1,0 +1,169 @@
+"""The page of a run in a browser: it loads nothing, does nothing that texts say, can be read on a phone and on paper."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rageval_spark.config import load
+from rageval_spark.run import Run, run
+from tests.judge_server import JudgeServer
+from tests.spark.test_report import ROOT, hostile, scored
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+    from pyspark.sql import SparkSession
+
+QUICKSTART = ROOT / "rageval_spark" / "quickstart"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The Chromium of the machine, or the one that playwright installed."""
+    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    with sync.sync_playwright() as play:
+        names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+        path = next(filter(None, map(shutil.which, names)), play.chromium.executable_path)
+        if not Path(path).exists():
+            pytest.skip("no Chromium is installed: apt-get install chromium, or .venv/bin/playwright install chromium")
+        opened = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def quick(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The run of the quickstart."""
+    output = tmp_path_factory.mktemp("quick")
+    return run(load(QUICKSTART / "config.yaml", [f"input.path={QUICKSTART}/samples.jsonl", f"output.path={output}"]))
+
+
+@pytest.fixture(scope="module")
+def harmful(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return scored(tmp_path_factory.mktemp("harm ful"), hostile(12))
+
+
+class Opened:
+    """A page in a browser, and all that it logged or asked for."""
+
+    def __init__(self, browser: Browser, of: Run, width: int = 1280, **options: Any):
+        self.page: Page = browser.new_page(viewport={"width": width, "height": 800}, **options)
+        self.said: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.said.append(request.url))
+        self.page.goto(Path(of.page or "").as_uri())
+        self.asked = self.said.pop(0)  # the page itself
+
+    def shown(self) -> list[str]:
+        ids = self.page.eval_on_selector_all("details.sample:not([hidden])", "all => all.map(one => one.dataset.id)")
+        return [str(id) for id in ids]
+
+
+def test_what_texts_say_is_not_done(browser: Browser, harmful: Run) -> None:
+    opened = Opened(browser, harmful)
+    page = opened.page
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("document.scripts.length") == 1
+    assert page.locator("a, img, iframe, object, embed, link, base, [onerror], [onclick], [style]").count() == 0
+    assert page.locator("form").count() == 1
+    assert opened.said == []
+    assert "window.hacked = 1" in page.locator("#list").inner_text()
+
+
+def test_nothing_can_be_asked_of_a_network(browser: Browser, quick: Run) -> None:
+    with JudgeServer() as server:
+        opened = Opened(browser, quick)
+        assert opened.asked.startswith("file://")
+        assert opened.said == []
+        assert opened.page.evaluate("url => fetch(url).then(() => 'came', () => 'refused')", server.url) == "refused"
+        opened.page.evaluate("url => { document.body.append(Object.assign(new Image(), {src: url})) }", server.url)
+        assert any("Content Security Policy" in line for line in opened.said)
+
+
+def test_tables_are_sorted(browser: Browser, quick: Run) -> None:
+    page = Opened(browser, quick).page
+    column = page.locator("#metrics thead th", has_text="average")
+
+    def averages() -> list[list[str]]:
+        found: list[list[str]] = page.eval_on_selector_all(
+            "#metrics tbody", "all => all.map(body => [...body.querySelectorAll('td.big')].map(cell => cell.textContent))")
+        return found
+
+    before = averages()
+    column.locator("button").click()
+    assert averages() == [sorted(part, key=lambda text: (text == "–", text)) for part in before] != before
+    column.locator("button").click()
+    assert averages()[0] == sorted(before[0], reverse=True)
+    assert averages()[1][-1] == "–"  # what has no value is last either way
+
+
+def test_samples_are_filtered_and_ordered(browser: Browser, quick: Run) -> None:
+    opened = Opened(browser, quick)
+    page, every = opened.page, opened.shown()
+    samples = {one["sample_id"]: one for one in quick.folder.read_json("report.json")["samples"]}
+    assert set(every) == set(samples)
+    page.locator("select[name=how]").select_option("borderline")
+    assert set(opened.shown()) == {id for id, one in samples.items() if "borderline" in one["how"]} != set(every)
+    page.locator("select[name=how]").select_option("")
+    page.locator("select[data-slice='1']").select_option("zh")
+    assert {id[:2] for id in opened.shown()} == {"zh"}
+    page.locator("select[data-slice='1']").select_option("")
+    page.locator("input[name=text]").fill("PARENTAL leave")
+    assert "en-16" in opened.shown()
+    assert len(opened.shown()) < 5
+    page.locator("input[name=text]").fill("")
+    page.locator("select[name=metric]").select_option(label="context_recall")
+    for order, sign in (("low", 1), ("high", -1)):
+        page.locator("select[name=order]").select_option(order)
+        scores = [next(score["score"] for score in samples[id]["scores"] if score["metric"] == "context_recall")
+                  for id in opened.shown()]
+        assert scores == sorted(scores, key=lambda score: (score is None, sign * (score or 0)))
+    page.locator("select[name=order]").select_option("id")
+    assert opened.shown() == sorted(every)
+    assert opened.said == []
+
+
+def test_it_is_read_on_a_phone(browser: Browser, quick: Run, harmful: Run) -> None:
+    for of in (quick, harmful):
+        page = Opened(browser, of, 375).page
+        for summary in page.locator("summary").all():
+            summary.click()
+        assert page.evaluate("document.documentElement.scrollWidth") == 375
+    sizes = page.evaluate("""[...document.querySelectorAll("header *, #metrics *")]
+        .filter(one => one.getClientRects().length && [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+        .map(one => parseFloat(getComputedStyle(one).fontSize))""")
+    assert min(sizes) >= 12
+    first = page.locator("#metrics td.big").first.bounding_box()
+    assert first is not None
+    assert first["y"] < 800
+
+
+def test_it_prints_on_two_pages(browser: Browser, quick: Run) -> None:
+    pypdf = pytest.importorskip("pypdf", reason="needs pypdf: pip install pypdf")
+    printed = pypdf.PdfReader(BytesIO(Opened(browser, quick).page.pdf(prefer_css_page_size=True)))
+    assert len(printed.pages) == 2
+    text = "".join(page.extract_text() for page in printed.pages)
+    assert "context_precision" in text
+    assert "parental leave" not in text  # samples are for the screen
+
+
+def test_it_is_dark_where_the_reader_wants_it(browser: Browser, quick: Run) -> None:
+    def light(scheme: str) -> tuple[int, int, int]:
+        page = Opened(browser, quick, color_scheme=scheme).page
+        of = "([selector, name]) => getComputedStyle(document.querySelector(selector))[name].match(/\\d+/g).slice(0, 3)"
+        found = [sum(map(int, page.evaluate(of, what))) for what in (
+            ("body", "backgroundColor"), ("body", "color"), ("#metrics svg path[fill^=var]", "fill"))]
+        return found[0], found[1], found[2]
+
+    (day, text_by_day, bar_by_day), (night, text_by_night, bar_by_night) = light("light"), light("dark")
+    assert day > 700 > 300 > text_by_day
+    assert night < 150 < 600 < text_by_night
+    assert bar_by_day != bar_by_night
