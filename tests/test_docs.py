@@ -220,8 +220,9 @@ def test_every_figure_of_a_gate_is_told() -> None:
     assert list(table("gate_a_build.md", "What a gate may be of")) == Gate.figures()
 
 
-def test_every_metric_has_a_question_that_it_answers() -> None:
-    told = re.findall(r"^\|.*\| (.*?) \|$", (ROOT / "docs" / "choose_metrics.md").read_text(), re.M)
+@pytest.mark.parametrize("document", [README, ROOT / "docs" / "choose_metrics.md"], ids=lambda path: path.stem)
+def test_every_metric_is_told_by_what_it_answers(document: Path) -> None:
+    told = re.findall(r"^\|.*\| (.*?) \|$", document.read_text(), re.M)
     assert set(re.findall(r"`(\w+)`", " ".join(told))) >= set(CATALOGUE)
 
 

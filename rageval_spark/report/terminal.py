@@ -17,6 +17,7 @@ from rageval_spark.judges.settings import EmbeddedJudge
 MOST_SLICES = 12
 """Values of slices up to which they are shown; more are in the stats."""
 MOST_FINDINGS = 3
+SAID: Mapping[bool | None, str] = {True: "met", False: "NOT MET", None: "not decided"}
 WIDE = 160
 
 
@@ -139,7 +140,7 @@ def _gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     sliced: dict[tuple[str, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for gate in gates:
         if gate["slice"] is None:
-            yield f"gate {gate['gate']}: {gate['said']}: {'met' if gate['met'] else 'NOT MET'}"
+            yield f"gate {gate['gate']}: {gate['said']}: {SAID[gate['met']]}"
         else:
             sliced[gate["metric"], gate["figure"], gate["slice"], gate["field_group"]].append(gate)
     for (metric, figure, column, group), mine in sliced.items():
