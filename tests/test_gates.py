@@ -87,6 +87,12 @@ def test_every_value_of_a_slice_is_gated_where_enough_was_judged() -> None:
     assert lines[3] == "  lang de: the average is 0.600, wanted is at least 0.700"
 
 
+def test_a_gate_that_cannot_be_decided_is_not_told_as_missed() -> None:
+    [_, decided] = judged({"coverage": 0, "faithfulness": {"average": 0.8}}, row(average=0.9))
+    lines = list(_gates([vars(decided), {**vars(decided), "met": None}, {**vars(decided), "met": False}]))
+    assert [line.rpartition(": ")[2] for line in lines] == ["met", "not decided", "NOT MET"]
+
+
 def test_of_a_slice_with_many_values_a_few_are_shown() -> None:
     results = judged({"coverage": 0, "faithfulness": {"slices": {"lang": {"average": 0.7, "least": 1}}}},
                      *(row(lang=str(lang), average=0.1) for lang in range(1000)))
