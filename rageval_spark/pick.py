@@ -11,6 +11,7 @@ from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.sample import FIELDS
 from rageval_spark.spark import picked as choosing
 from rageval_spark.spark import recalled, session
+from rageval_spark.spark.read import read_scores
 
 How = Literal["worst", "borderline", "random"]
 
@@ -39,7 +40,7 @@ def pick(path: str, count: int = 30, how: How = "worst", *, metric: str | None =
     _known("--metric", metric, [use["name"] for group in run.manifest["field_groups"] for use in group["metrics"]])
     _known("--stratify-by", stratify_by, run.manifest["slices"])
     spark = session.own_session("local[*]", {})
-    scores = choosing.picked(choosing.read_scores(spark, run.folder), how, count, seed, metric, stratify_by)
+    scores = choosing.picked(read_scores(spark, run.folder), how, count, seed, metric, stratify_by)
     if not scores:
         raise InputError(f"no sample of {path} has a score{f' of {metric}' if metric else ''}: there is nothing to review")
     ids = list(dict.fromkeys(score["sample_id"] for score in scores))

@@ -8,18 +8,9 @@ from typing import Any
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from rageval_spark.engine.files import Folder
 from rageval_spark.spark.read import rows_told
-from rageval_spark.spark.tables import SCORES
 
 SHOWN = ("sample_id", "field_group", "metric", "score", "status", "code", "reason", "passed", "threshold", "slices")
-
-
-def read_scores(spark: Any, run: Folder) -> DataFrame:
-    """The scores of a run. Raises InputError where they cannot be read."""
-    with rows_told():
-        scores: DataFrame = spark.read.schema(SCORES).parquet(run.for_spark("scores"))
-    return scores
 
 
 def picked(scores: DataFrame, how: str, count: int, seed: int, metric: str | None = None,
