@@ -64,8 +64,8 @@ def monitor(config: MonitorConfig, day: date | None = None, on_session: Callable
 
     Under OUTPUT/monitor/NAME: figures/ (Parquet, a file a day, unless the config names a `table`), picks/, summary.json and
     report.html. A day's figures are written once all of them are known. The judged part of a day is the run NAME-DAY, which
-    is made again only where the config or the number of rows has changed. Starts a job for all days, those of a run for each day, and a few for what is held
-    against them. Raises RagevalError.
+    is made again only where the config or the number of rows has changed, or a judgement failed. Starts a job for all days, those
+    of a run for each day, and a few for what is held against them. Raises RagevalError.
     """
     judges = any(group.metrics for group in config.evaluate)
     uses = {use.name: use for group in planned(config.of_day("true")).groups for use in group.uses} if judges else {}
@@ -171,12 +171,14 @@ def _offline(spark: SparkSession, against: Recorded | None) -> tuple[Mixes, list
 
 
 def _judged(config: Config, run_id: str, rows: int, spark: SparkSession) -> Run:
-    """The run of a day: the one that is there, where it is complete, of this config and of as many rows, else made."""
+    """The run of a day: the one that is there, where it is complete without a failure, of this config and of as many rows; else
+    made."""
     folder = Folder(config.output.path) / "runs" / run_id
     with suppress(InputError):
         there = recorded(str(folder))
         same = there.manifest["config"] == json.loads(json.dumps(config.public(), default=str))
-        if same and there.manifest["sample"]["of"] == rows:
+        failed = sum(stat["n_failed"] for group in there.summary["metrics_score"].values() for stat in group["stats"].values())
+        if same and not failed and there.manifest["sample"]["of"] == rows:
             return Run(folder, spark, there.summary)
     return run(config, run_id=run_id)
 
@@ -227,13 +229,16 @@ def _picked(config: MonitorConfig, folder: Folder, days: Sequence[str]) -> tuple
             continue
         paths = [f"{config.output.path}/runs/{config.name}-{sunday - timedelta(days=back)}" for back in reversed(range(7))]
         found = mixed(there, config.picks.n) if (there := [path for path in paths if _complete(path)]) else None
-        if found is None or not found.rows:
+        if found is None:
+            continue
+        notes += found.notes
+        if not found.rows:
+            notes.append(f"no samples of {week} are picked: none has a score")
             continue
         name = f"{week}.{config.picks.format}"
         with _storing(folder):
             (folder / "picks").write(name, (as_csv if config.picks.format == "csv" else as_jsonl)(found.rows))
         written.append(str(folder / "picks" / name))
-        notes += found.notes
     return written, notes
 
 

@@ -77,7 +77,8 @@ def mixed(paths: Sequence[str], count: int, seed: int = 7) -> Picked:
         mine = list(fresh)[: -(-left // (len(MIX) - place))]
         chosen.update(dict.fromkeys(mine, how))
         found += [row for row in more if _key(row) in mine]
-    rows, notes = [], []
+    rows: list[dict[str, Any]] = []
+    notes = list(dict.fromkeys(note for run in runs.values() for note in _without_good(run)))
     for run_id, run in runs.items():
         ids = [id for of, id in chosen if of == run_id]
         texts: recalled.Texts = {}
@@ -103,9 +104,11 @@ def _known(option: str, name: str | None, names: Sequence[str]) -> None:
 
 
 def _scarce(run: Recorded, found: int, count: int) -> list[str]:
+    return [*([f"only {found} samples have a score"] if found < count else []), *_without_good(run)]
+
+
+def _without_good(run: Recorded) -> list[str]:
     notes = []
-    if found < count:
-        notes.append(f"only {found} samples have a score")
     if not run.manifest["config"].get("output", {}).get("good", True):
         notes.append("the run kept only scores below their threshold (output.good: false), so that good ones are not among these")
     return notes

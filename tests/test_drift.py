@@ -22,7 +22,8 @@ def test_newcombes_interval_is_that_of_his_paper() -> None:
 def test_welchs_interval_is_that_of_scipy() -> None:
     values = np.random.default_rng(1)
     here, there = values.beta(2, 3, 25), values.beta(4, 2, 90)
-    found = difference(*(Sums(len(one), float(one.mean()), float(one.std())) for one in (here, there)), binary=False)
+    mine, other = (Sums(len(one), float(one.mean()), float(one.std())) for one in (here, there))
+    found = difference(mine, other, binary=False)
     expected = ttest_ind(here, there, equal_var=False).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx(tuple(expected))
 

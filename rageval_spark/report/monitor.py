@@ -18,7 +18,8 @@ def show(summary: Mapping[str, Any]) -> None:
     """Print a monitor's summary, its alerts last."""
     out = console()
     days = summary["days"][-MOST_DAYS:]
-    table = Table("figure", *days, title=f"{summary['name']}: value (of how many rows or scores)", title_justify="left")
+    out.print(f"{summary['name']}: values by day (of how many rows or scores)")
+    table = Table("figure", *days)
     rows = {(row["figure"], row["day"]): row for row in summary["figures"]}
     for figure in dict.fromkeys(row["figure"] for row in summary["figures"]):
         table.add_row(figure, *(_cell(rows.get((figure, day)), summary["scale"]) for day in days))
@@ -29,6 +30,9 @@ def show(summary: Mapping[str, Any]) -> None:
         out.print(f"picked for people to judge: {path}", soft_wrap=True)
     for note in summary["notes"]:
         out.print(f"note: {note}", soft_wrap=True)
+    for day in summary["days_below_coverage"]:
+        out.print(f"FAILED: too many judgements of {day} failed, see {summary['runs'][day]}/summary.json; the same command asks "
+                  f"for them again", soft_wrap=True)
     for alert in summary["alerts"]:
         out.print(f"ALERT: {alert['said']}", soft_wrap=True)
 

@@ -33,11 +33,13 @@ def page(summary: Mapping[str, Any], series: Sequence[Mapping[str, Any]]) -> str
         by_figure.setdefault(row["figure"], {})[row["day"]] = row
     days = sorted({row["day"] for row in series})
     title = escape(f"{summary['name']}: {summary['days'][0]} to {summary['days'][-1]}")
-    state = f"{len(summary['alerts'])} alerts" if summary["alerts"] else "No alert"
+    wrong = [*summary["alerts"], *summary["days_below_coverage"]]
+    state = f"Alerts: {len(wrong)}" if wrong else "No alert"
     return "\n".join([
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>',
-        f'<h1>{title}</h1>\n<p{_bad(summary["alerts"])}>{state}</p>',
-        *_listed("Alerts", [(one["said"], True) for one in summary["alerts"]]),
+        f'<h1>{title}</h1>\n<p{_bad(wrong)}>{state}</p>',
+        *_listed("Alerts", [*((one["said"], True) for one in summary["alerts"]),
+                            *((f"too many judgements of {day} failed", True) for day in summary["days_below_coverage"])]),
         *_listed("Against the offline set", [(one["said"], bool(one["differs"])) for one in summary["drift"]]),
         f"<h2>By day</h2>\n<table><tr><th>figure<th>{escape(str(days[-1]))}<th>{escape(f'{days[0]} to {days[-1]}')}",
         *(_row(name, rows, days, summary) for name, rows in by_figure.items()), "</table>",

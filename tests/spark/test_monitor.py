@@ -17,11 +17,11 @@ from typer.testing import CliRunner, Result
 
 from rageval_spark.cli import app
 from rageval_spark.config import load_monitor, parse
-from rageval_spark.errors import ConfigError, InputError, RagevalError
+from rageval_spark.errors import ConfigError, InputError
 from rageval_spark.report.monitor_page import page
 from rageval_spark.run import run
 from rageval_spark.spark import monitored
-from tests.judge_server import JudgeServer
+from tests.judge_server import Answer, JudgeServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,10 +93,9 @@ def test_rates_by_hand(watched: tuple[Path, dict[str, Any]]) -> None:
     assert {name: friday[None, name] for of, name in friday if of is None} == {
         "rows": (5.0, 5), "malformed": (0.0, 5), "empty_retrieval": (0.25, 4), "empty_answer": (0.2, 5), "refusal": (0.25, 4),
         "cited": (0.75, 4), "citation_hit": (pytest.approx(2 / 3), 3), "negative_feedback": (0.5, 4)}
-    assert (friday["a", "rows"], friday["a", "empty_retrieval"], friday["a", "negative_feedback"], friday["a", "citation_hit"]) == (
-        (2.0, 2), (0.5, 2), (0.5, 2), (1.0, 1))
-    assert (friday["b", "rows"], friday["b", "empty_retrieval"], friday["b", "negative_feedback"], friday["b", "citation_hit"]) == (
-        (3.0, 3), (0.0, 2), (0.5, 2), (0.5, 2))
+    names = ("rows", "empty_retrieval", "negative_feedback", "citation_hit")
+    assert [friday["a", name] for name in names] == [(2.0, 2), (0.5, 2), (0.5, 2), (1.0, 1)]
+    assert [friday["b", name] for name in names] == [(3.0, 3), (0.0, 2), (0.5, 2), (0.5, 2)]
     assert {name: saturday[None, name] for name in ("rows", "malformed", "empty_retrieval", "negative_feedback")} == {
         "rows": (2.0, 2), "malformed": (0.5, 2), "empty_retrieval": (1.0, 1), "negative_feedback": (None, 0)}
     assert saturday["null", "empty_retrieval"] == (1.0, 1), "chunks without a word are none"
@@ -144,7 +143,7 @@ def test_columns_that_are_not_there_leave_figures_out(spark: SparkSession, tmp_p
 @pytest.mark.parametrize(("alerts", "code", "says"), [
     ({"empty_retrieval": {"limit": 0.25, "least": 4}, "rows": 5, "citation_hit": {"below": 0.6, "least": 1}}, 0, []),
     ({"empty_retrieval": {"limit": 0.2, "least": 4}}, 1, [
-        f"ALERT: empty_retrieval (questions for which no chunk was retrieved) on {FRI}: 25.0 % (1 of 4 rows), at most 20.0 % wanted"]),
+        f"ALERT: empty_retrieval (questions for which no chunk was retrieved) on {FRI}: 25.0 % (1 of 4 rows), at most 20.0 %"]),
     ({"empty_retrieval": 0.05}, 0, ["note: empty_retrieval", "of fewer than 10, so that nothing is said"]),
     ({"citation_hit": {"limit": 0.9, "least": 3}, "rows": 100}, 1, ["at least 90.0 %", f"rows on {FRI}: 5, at least 100 wanted"]),
     ({"refusal": {"above": 0.2, "least": 1, "sure": True}}, 0, []),
@@ -166,7 +165,7 @@ def test_alerts_and_exit_codes(spark: SparkSession, tmp_path: Path, alerts: Any,
     ({"alerts": {"empty_retrieval": {}}}, (), "give a number, or below, above or drop"),
     ({"alerts": {"refusal": {"drop": 0.1}}}, (), "give against"),
     ({"alerts": {"question_length_drift": 0.1}}, (), "give against, the folder of an offline run"),
-    ({"alerts": {"refusal": {"above": 1, "slices": ["language"]}}}, (), "language is no slice of this config; its slices are tenant"),
+    ({"alerts": {"refusal": {"above": 1, "slices": ["language"]}}}, (), "language is no slice of this config; its slices are"),
     ({"gates": {"faithfulness": 0.5}}, (), "what a monitor watches are alerts"),
     ({"time": "when"}, (), "time: no column 'when'; the columns of"),
     ({"time": "contexts"}, (), "a time is a date, a timestamp, or a text"),
@@ -193,8 +192,9 @@ def test_a_mistake_is_named(spark: SparkSession, tmp_path: Path, changes: Any, a
 
 def test_an_alert_of_what_no_column_tells_is_a_mistake(spark: SparkSession, tmp_path: Path) -> None:
     logged(tmp_path)
-    with pytest.raises(RagevalError, match="alerts.negative_feedback: the data has no column that tells it"):
-        raise command(written(tmp_path, feedback=None, alerts={"negative_feedback": 0.1}), "--day", FRI).exception or AssertionError
+    done = command(written(tmp_path, feedback=None, alerts={"negative_feedback": 0.1}), "--day", FRI)
+    assert isinstance(done.exception, InputError)
+    assert "alerts.negative_feedback: the data has no column that tells it" in str(done.exception)
 
 
 def test_a_catalog_table_holds_each_day_once(spark: SparkSession, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_catalog_table_holds_each_day_once(spark: SparkSession, tmp_path: Path
             summary(config, "--day", day)
         rows = spark.table("tower_monitor").where("slice is null and figure = 'rows'").orderBy("day").collect()
         assert [(str(row["day"]), row["value"]) for row in rows] == [(FRI, 5.0), (SAT, 2.0)]
-        assert spark.conf.get("spark.sql.sources.partitionOverwriteMode").lower() == "static"
+        assert str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower() == "static"
         assert not (tmp_path / "out/monitor/tower/figures").exists()
         assert spark.table("tower_monitor").columns == [part.split()[0] for part in monitored.FIGURES.split(", ")]
     finally:
@@ -213,7 +213,7 @@ def test_a_catalog_table_holds_each_day_once(spark: SparkSession, tmp_path: Path
 
 
 def test_a_judged_sample_drift_and_picks(spark: SparkSession, tmp_path: Path, judge: JudgeServer) -> None:
-    rows = [{"at": day, "tenant": "ab"[i % 2], "question": "How tall is the tower that stands in the middle of the old town of Paris?",
+    rows = [{"at": day, "tenant": "ab"[i % 2], "question": "How tall is the tower in the middle of the old town of Paris?",
              "answer": "It is 330 m tall." if day == SAT or i % 4 == 0 else f"It is made of gold number {i}.", "contexts": C,
              "id": f"{day}-{i}", "thumb": None} for day in (SAT, SUN) for i in range(20)]
     logged(tmp_path, rows, "")
@@ -226,7 +226,13 @@ def test_a_judged_sample_drift_and_picks(spark: SparkSession, tmp_path: Path, ju
     config = written(tmp_path, **how, evaluate=[{"fields": fields, "metrics": ["faithfulness"]}], against=str(offline.folder),
                      sample={"n": 12, "stratify_by": "tenant"}, picks={"n": 9, "format": "csv"},
                      alerts={"faithfulness": {"below": 0.9}, "question_length_drift": 0.5})
-    summary(config, "--day", SAT)
+    judge.always("verify_claims", Answer(400, {"error": {"message": "no"}}))
+    failed = command(config, "--day", SAT)
+    assert failed.exit_code == 3, failed.output
+    assert f"FAILED: too many judgements of {SAT} failed" in failed.stdout
+    assert figures(tmp_path, SAT)[None, "faithfulness"] == (None, 0)
+    judge.lasting.clear()
+    assert summary(config, "--day", SAT)["days_below_coverage"] == [], "what failed is asked again"
     assert not (tmp_path / "out/monitor/tower/picks").exists(), "the week is not over"
     told = summary(config, "--day", SUN)
     assert {(row["slice_value"], row["figure"]) for row in pq.read_table(
@@ -243,7 +249,7 @@ def test_a_judged_sample_drift_and_picks(spark: SparkSession, tmp_path: Path, ju
     assert {line.split(",")[0] for line in lines[1:]} == {f"tower-{SAT}", f"tower-{SUN}"}
     assert len(lines) == 10
     Path(picks).write_text("filled in")
-    again = command(written(tmp_path, **{**yaml.safe_load(Path(config).read_text()), "days": 7}), "--day", SUN, "--json")
+    again = command(written(tmp_path, **{**yaml.safe_load(Path(config).read_text()), "days": 2}), "--day", SUN, "--json")
     assert (json.loads(again.stdout)["picks"], Path(picks).read_text()) == ([], "filled in")
     assert len(judge.chats()) == asked, "a day that is judged is not judged again"
 
@@ -264,8 +270,8 @@ def test_the_job_runs_the_config_that_is_there(spark: SparkSession, tmp_path: Pa
 
 
 def test_texts_on_the_page_are_escaped() -> None:
-    told = {"name": "m", "days": [SUN], "alerts": [], "drift": [], "picks": [], "notes": ["<script>alert(1)</script>"], "scale": 1,
-            "directions": {}}
+    told = {"name": "m", "days": [SUN], "alerts": [], "drift": [], "picks": [], "notes": ["<script>alert(1)</script>"],
+            "scale": 1, "directions": {}, "days_below_coverage": []}
     from datetime import date
 
     html = page(told, [{"day": date(2026, 11, 29), "figure": "<b>", "value": 0.5, "count": 3, "ci_low": None, "ci_high": None}])
