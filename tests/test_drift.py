@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
+from rageval_spark.config.monitor import Alert
+from rageval_spark.report import alerts
 from rageval_spark.report.watched import median, metric_drift, question_drifts
 from rageval_spark.statistics.drift import Sums, difference, distance, drifted, pooled
 
@@ -74,3 +76,14 @@ def test_drift_of_a_metric_in_words(lower: bool, verdict: str) -> None:
     assert (alike["differs"], alike["worse"]) == (False, False)
     assert "no difference shown" in alike["said"]
     assert metric_drift("m", None, Sums(9, 1.0, 0.0), False, lower, 1)["said"] == "m: production has no score of it"
+
+
+@pytest.mark.parametrize(("alert", "raised"), [
+    ({"drop": 0.15}, True), ({"drop": 0.25}, None), ({"drop": 0.15, "sure": True}, True), ({"drop": 0.19, "sure": True}, None),
+    ({"drop": 0.15, "least": 101}, False), ({"above": 1.0}, None),
+])  # fmt: skip
+def test_an_alert_of_a_drop(alert: dict[str, object], raised: bool | None) -> None:
+    """`raised`: False where it is told that there are too few scores, None where nothing is told."""
+    drifts = [metric_drift("m", Sums(100, 0.5, 0.1), Sums(100, 0.7, 0.1), False, False, 1)]
+    found = alerts.raised({"m": Alert.model_validate(alert).model_dump()}, [], drifts, {"m": "higher"}, 1)
+    assert [bool(one.raised) for one in found] == ([] if raised is None else [raised])
