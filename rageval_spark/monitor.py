@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from rageval_spark.comparison import of_runs
-from rageval_spark.config import Config, MonitorConfig, mapping, planned
+from rageval_spark.config import MonitorConfig, mapping, planned
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse
 from rageval_spark.engine.signals import LANGUAGE, RATES, WORDS, Watch
@@ -83,8 +83,7 @@ def monitor(config: MonitorConfig, day: date | None = None, on_session: Callable
     for one in days:
         mine = list(watched.figures(counts, one, offline))
         if uses and counts.readable(one):
-            on_day = monitored.within(logs.moment, date.fromisoformat(one), date.fromisoformat(one))
-            runs[one] = _judged(config.of_day(on_day), f"{config.name}-{one}", counts.rows(one), logs.spark)
+            runs[one] = _judged(config, logs, one, counts.rows(one))
             mine += watched.judged(runs[one].summary, one)
         _write(config, logs.spark, folder, one, mine)
         figures += mine
@@ -170,17 +169,18 @@ def _offline(spark: SparkSession, against: Recorded | None) -> tuple[Mixes, list
     return {mix: counts.mix(mix, [monitored.NO_DAY]) for mix in (WORDS, LANGUAGE)}, []
 
 
-def _judged(config: Config, run_id: str, rows: int, spark: SparkSession) -> Run:
+def _judged(config: MonitorConfig, logs: Logs, day: str, rows: int) -> Run:
     """The run of a day: the one that is there, where it is complete without a failure, of this config and of as many rows; else
     made."""
-    folder = Folder(config.output.path) / "runs" / run_id
+    folder = Folder(config.output.path) / "runs" / f"{config.name}-{day}"
+    of_day = config.of_day(monitored.within(logs.moment, date.fromisoformat(day), date.fromisoformat(day)))
     with suppress(InputError):
         there = recorded(str(folder))
-        same = there.manifest["config"] == json.loads(json.dumps(config.public(), default=str))
+        same = there.manifest["config"] == json.loads(json.dumps(of_day.public(), default=str))
         failed = sum(stat["n_failed"] for group in there.summary["metrics_score"].values() for stat in group["stats"].values())
         if same and not failed and there.manifest["sample"]["of"] == rows:
-            return Run(folder, spark, there.summary)
-    return run(config, run_id=run_id)
+            return Run(folder, logs.spark, there.summary)
+    return run(of_day, run_id=f"{config.name}-{day}")
 
 
 def _write(config: MonitorConfig, spark: SparkSession, folder: Folder, day: str, figures: Sequence[Figure]) -> None:
