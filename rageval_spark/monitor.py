@@ -62,10 +62,9 @@ class Logs:
 def monitor(config: MonitorConfig, day: date | None = None, on_session: Callable[[], None] = lambda: None) -> Monitored:
     """Compute the days that a config says, up to the last whole one, or one `day`; again where they were computed before.
 
-    Under OUTPUT/monitor/NAME: figures/ (Parquet, a file a day, unless the config names a `table`), picks/, summary.json and
-    report.html. A day's figures are written once all of them are known. The judged part of a day is the run NAME-DAY, which
-    is made again only where the config or the number of rows has changed, or a judgement failed. Starts a job for all days, those
-    of a run for each day, and a few for what is held against them. Raises RagevalError.
+    Under OUTPUT/monitor/NAME: figures/ (Parquet, a file a day, or the config's `table`), picks/, summary.json, report.html. The
+    figures of a day are written once all are known; its judged part is the run NAME-DAY, made again only where config or number
+    of rows has changed, or a judgement failed. Starts a job, those of each run, and a few more. Raises RagevalError.
     """
     judges = any(group.metrics for group in config.evaluate)
     uses = {use.name: use for group in planned(config.of_day("true")).groups for use in group.uses} if judges else {}
