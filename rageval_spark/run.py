@@ -84,7 +84,7 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     source = Source(**config.required_input().model_dump())
     asked = plan.endpoints() if plan.mode != "files" else []
     keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint, config.environment) for endpoint in asked}
-    _exists(source)
+    exists(source)
     spark = session.own_session(config.spark.master, config.spark.conf)
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
@@ -250,8 +250,8 @@ def _served(told: Sequence[Mapping[str, Any]]) -> Mapping[str, set[str]]:
     return served
 
 
-def _exists(source: Source) -> None:
-    """Whether a local path is there, told before Spark is started."""
+def exists(source: Source) -> None:
+    """Raises InputError where a local path is not there: told before Spark is started."""
     path = source.path
     if path and "://" not in path and not any(sign in path for sign in "*?[{") and not os.environ.get("HADOOP_CONF_DIR"):
         folder = Folder(path)
