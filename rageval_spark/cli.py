@@ -18,6 +18,7 @@ from rich.table import Table
 from rageval_spark.commands.agree import agree
 from rageval_spark.commands.compare import compare
 from rageval_spark.commands.history import history
+from rageval_spark.commands.monitor import monitor
 from rageval_spark.commands.pick import pick
 from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.report import report
@@ -210,6 +211,7 @@ def metrics(
 app.command("agree")(agree)
 app.command("compare")(compare)
 app.command("history")(history)
+app.command("monitor")(monitor)
 app.command("pick")(pick)
 app.command("report")(report)
 app.add_typer(store, name="store")

@@ -13,12 +13,12 @@ from rageval_spark.report.differing import doubts
 from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.spark import pairs, session
 from rageval_spark.spark.pairs import BASE, NEW, Cell, Change, Match
-from rageval_spark.spark.tables import SCORES
+from rageval_spark.spark.read import read_scores
 from rageval_spark.statistics.noise import floor
 from rageval_spark.statistics.paired import difference, holm
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from rageval_spark.run import Run
 
@@ -75,7 +75,7 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
         raise InputError(f"no metric is in both: {'; '.join(unmatched)}")
     spark = session.own_session("local[*]", {})
     slices = [name for name in old.manifest["slices"] if name in other.manifest["slices"]]
-    both = scores(spark, old), scores(spark, other)
+    both = read_scores(spark, old.folder), read_scores(spark, other.folder)
     paired = pairs.paired(*both, matches, slices)
     cells = pairs.cells(paired, matches, slices, pairs.slice_values(*both, slices))
     least = 0.0 if force else _least_coverage(other)
@@ -95,10 +95,6 @@ def _read(run: Run | str) -> Recorded:
         raise InputError(f"{found.folder} keeps only what is below its threshold (output: {{good: false}}); nothing can be "
                          f"said of all its samples. Run it again with good: true, which asks the judge nothing anew")
     return found
-
-
-def scores(spark: SparkSession, run: Recorded) -> DataFrame:
-    return spark.read.schema(SCORES).parquet(run.folder.for_spark("scores"))
 
 
 def _metrics(run: Recorded) -> dict[tuple[str, str], Mapping[str, Any]]:

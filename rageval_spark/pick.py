@@ -11,8 +11,11 @@ from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.sample import FIELDS
 from rageval_spark.spark import picked as choosing
 from rageval_spark.spark import recalled, session
+from rageval_spark.spark.read import read_scores
 
 How = Literal["worst", "borderline", "random"]
+MIX: Sequence[How] = ("random", "worst", "borderline")
+TO_FILL = ("label", "comment")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def pick(path: str, count: int = 30, how: How = "worst", *, metric: str | None =
     _known("--metric", metric, [use["name"] for group in run.manifest["field_groups"] for use in group["metrics"]])
     _known("--stratify-by", stratify_by, run.manifest["slices"])
     spark = session.own_session("local[*]", {})
-    scores = choosing.picked(choosing.read_scores(spark, run.folder), how, count, seed, metric, stratify_by)
+    scores = choosing.picked(read_scores(spark, run.folder), how, count, seed, metric, stratify_by)
     if not scores:
         raise InputError(f"no sample of {path} has a score{f' of {metric}' if metric else ''}: there is nothing to review")
     ids = list(dict.fromkeys(score["sample_id"] for score in scores))
@@ -58,6 +61,43 @@ def pick(path: str, count: int = 30, how: How = "worst", *, metric: str | None =
     return Picked([_row(score, how, run, texts) for score in scores], notes)
 
 
+def mixed(paths: Sequence[str], count: int, seed: int = 7) -> Picked:
+    """Samples of several runs together, rows as `pick` makes them with a `run_id` before: a third at random, which is a random
+    part of all, a third of the worst of the others, and of what is left those nearest to a threshold. Starts three jobs, and
+    one for the texts of each run. Raises InputError for a folder without a run.
+    """
+    runs = {run.run_id: run for run in map(recorded, paths)}
+    spark = session.own_session("local[*]", {})
+    scores = choosing.together(spark, [run.folder for run in runs.values()])
+    found: list[Mapping[str, Any]] = []
+    chosen: dict[tuple[str, str], How] = {}
+    for place, how in enumerate(MIX):
+        left = count - len(chosen)
+        more = choosing.picked(scores, how, count, seed)
+        fresh = dict.fromkeys(key for row in more if (key := _key(row)) not in chosen)
+        mine = list(fresh)[: -(-left // (len(MIX) - place))]
+        chosen.update(dict.fromkeys(mine, how))
+        found += [row for row in more if _key(row) in mine]
+    rows: list[dict[str, Any]] = []
+    notes = list(dict.fromkeys(note for run in runs.values() for note in _without_good(run)))
+    for run_id, run in runs.items():
+        ids = [id for of, id in chosen if of == run_id]
+        texts: recalled.Texts = {}
+        try:
+            texts = recalled.texts(spark, run.manifest, ids) if ids else {}
+        except InputError as error:
+            notes.append(f"picked of {run_id} without the samples' texts: {error}")
+        rows += [{"run_id": run_id, **_row({**row, "sample_id": _key(row)[1]}, chosen[_key(row)], run, texts)}
+                 for row in found if _key(row)[0] == run_id]
+    names = dict.fromkeys(name for row in rows for name in row if name not in TO_FILL)
+    return Picked([{name: row.get(name) for name in (*names, *TO_FILL)} for row in rows], notes)
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str]:
+    run_id, _, sample_id = row["sample_id"].partition(choosing.BETWEEN)
+    return run_id, sample_id
+
+
 def _known(option: str, name: str | None, names: Sequence[str]) -> None:
     if name is not None and name not in names:
         there = f"it has {', '.join(dict.fromkeys(names))}" if names else "it has none"
@@ -65,9 +105,11 @@ def _known(option: str, name: str | None, names: Sequence[str]) -> None:
 
 
 def _scarce(run: Recorded, found: int, count: int) -> list[str]:
+    return [*([f"only {found} samples have a score"] if found < count else []), *_without_good(run)]
+
+
+def _without_good(run: Recorded) -> list[str]:
     notes = []
-    if found < count:
-        notes.append(f"only {found} samples have a score")
     if not run.manifest["config"].get("output", {}).get("good", True):
         notes.append("the run kept only scores below their threshold (output.good: false), so that good ones are not among these")
     return notes
@@ -82,5 +124,5 @@ def _row(score: Mapping[str, Any], how: How, run: Recorded, texts: recalled.Text
         **{name: score[name] for name in ("sample_id", "field_group", "metric", "score", "status", "code", "passed", "threshold",
                                           "reason")},
         "picked": how, **{f"slice_{name}": slices.get(name) for name in run.manifest["slices"]},
-        **{field: mine.get(field) for field in FIELDS if field in mapped}, "label": None, "comment": None,
+        **{field: mine.get(field) for field in FIELDS if field in mapped}, **dict.fromkeys(TO_FILL),
     }

@@ -13,6 +13,7 @@ from rageval_spark.report.comparison import Compared
 from rageval_spark.report.gates import GateResult, Stats, reaches
 from rageval_spark.report.recorded import Recorded, recorded, runs
 from rageval_spark.spark import pairs
+from rageval_spark.spark.read import read_scores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,7 +64,7 @@ def regressed(spark: SparkSession, gates: Mapping[str, Mapping[str, Any]], held_
 def _compared(spark: SparkSession, base: Recorded, new: Recorded) -> Mapping[tuple[str, str], Held]:
     """What is compared of two runs by the field group and metric of the new one."""
     matches, _ = comparison.of_runs(base, new)
-    paired = pairs.paired(comparison.scores(spark, base), comparison.scores(spark, new), matches, ())
+    paired = pairs.paired(read_scores(spark, base.folder), read_scores(spark, new.folder), matches, ())
     cells = pairs.cells(paired, matches, (), {}) if matches else []
     lines = comparison.ranked(cells, new, 0.0)
     return {(cell.match.new, cell.match.metric): (cell.match.base, line) for cell, line in zip(cells, lines, strict=True)}

@@ -23,74 +23,32 @@ from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.work import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, Pending, RagevalError, ScoringFailed
+from rageval_spark.finished import Run as Run  # which callers know from here
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import checked, key_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, Judge
 from rageval_spark.metric import Metric
 from rageval_spark.report.diagnosis import diagnosed
-from rageval_spark.report.gates import exit_code, gated
+from rageval_spark.report.gates import gated
 from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
-from rageval_spark.report.recorded import Recorded, recorded
+from rageval_spark.report.recorded import Recorded
 from rageval_spark.report.summary import summarised
 from rageval_spark.report.usage import used
 from rageval_spark.rounds import Rounds
 from rageval_spark.spark import placing, recalled, session
 from rageval_spark.spark import score as scoring
-from rageval_spark.spark.read import Source, read, resolved, unfed
+from rageval_spark.spark.read import Source, read, read_scores, resolved, unfed
 from rageval_spark.spark.sampling import drawn
 from rageval_spark.spark.stats import stats, tally
-from rageval_spark.spark.tables import SCORES, STATS
-from rageval_spark.spark.worst import failures, over_budget, worst
+from rageval_spark.spark.tables import STATS
+from rageval_spark.spark.worst import over_budget
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from rageval_spark.report.page import Page
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its folder, its tables as DataFrames, its summary."""
-
-    folder: Folder
-    spark: SparkSession = field(repr=False)
-    summary: Mapping[str, Any] = field(repr=False)
-
-    @property
-    def scores(self) -> DataFrame:
-        return _scores(self.spark, self.folder)
-
-    @property
-    def stats(self) -> DataFrame:
-        return self.spark.read.schema(STATS).parquet(self.folder.for_spark("stats"))
-
-    def worst(self, count: int = 3) -> Mapping[str, list[Mapping[str, Any]]]:
-        """The samples that miss the threshold of the first metric by most, then of the next, with what they missed."""
-        metrics = dict.fromkeys(name for group in self.summary["metrics_score"].values() for name in group["stats"])
-        return worst(self.scores, list(metrics), count)
-
-    def failures(self) -> list[Mapping[str, Any]]:
-        """For each code of failed scores: how many there are, and metric, sample_id and reason of one."""
-        return failures(self.scores)
-
-    def report(self) -> Page:
-        """The run's page (report.html), which a notebook shows in place; made anew where it is not there. Raises RagevalError."""
-        from rageval_spark.report.page import make
-
-        return make.existing(recorded(str(self.folder)))
-
-    @property
-    def page(self) -> str | None:
-        """Where the run's page is; None where it could not be made."""
-        return f"{self.folder}/report.html" if self.folder.exists("report.html") else None
-
-    @property
-    def exit_code(self) -> int:
-        """0 where all gates are met, 3 where too many judgements failed, 1 where another gate is not met."""
-        return exit_code(self.summary["gates"])
 
 
 def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | None = None,
@@ -126,7 +84,7 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     source = Source(**config.required_input().model_dump())
     asked = plan.endpoints() if plan.mode != "files" else []
     keys: dict[Endpoint, Secret] = {endpoint: key_of(endpoint, config.environment) for endpoint in asked}
-    _exists(source)
+    exists(source)
     spark = session.own_session(config.spark.master, config.spark.conf)
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
@@ -199,7 +157,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     try:
         if plan.mode == "live":
             _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder, spent)
-            repeated = noise.asked_again(work, placing.bucketed(samples, buckets), _scores(spark, folder),
+            repeated = noise.asked_again(work, placing.bucketed(samples, buckets), read_scores(spark, folder),
                                          settings.output, folder, manifest.what)
         else:
             Rounds(spark, work, settings.output, folder, tasks, settings.wait).score(placing.bucketed(samples, buckets))
@@ -247,14 +205,10 @@ def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder,
         raise ScoringFailed(f"the scoring pass broke off: {failure}. {kept}") from failure
 
 
-def _scores(spark: SparkSession, folder: Folder) -> DataFrame:
-    return spark.read.schema(SCORES).parquet(folder.for_spark("scores"))
-
-
 def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Folder, run_id: str, manifest: Manifest,
                held_against: regression.Baselines, repeated: Mapping[str, Any] | None, samples: DataFrame) -> Run:
     """Statistics, summary, page and the final manifest, from the scores as written."""
-    scores = _scores(spark, folder)
+    scores = read_scores(spark, folder)
     rows = stats(scores, plan.groups, settings.slices, run_id)
     spark.createDataFrame(rows, STATS).coalesce(1).write.mode("overwrite").parquet(folder.for_spark("stats"))
     told = beats.read(folder / "beats")
@@ -296,8 +250,8 @@ def _served(told: Sequence[Mapping[str, Any]]) -> Mapping[str, set[str]]:
     return served
 
 
-def _exists(source: Source) -> None:
-    """Whether a local path is there, told before Spark is started."""
+def exists(source: Source) -> None:
+    """Raises InputError where a local path is not there: told before Spark is started."""
     path = source.path
     if path and "://" not in path and not any(sign in path for sign in "*?[{") and not os.environ.get("HADOOP_CONF_DIR"):
         folder = Folder(path)

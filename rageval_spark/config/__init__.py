@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from rageval_spark.config.load import load, parse, sampling_of
-from rageval_spark.config.metrics import class_of, field_group, metric_of, planned, use_of
+from rageval_spark.config.load import load, load_monitor, parse, sampling_of
+from rageval_spark.config.metrics import class_of, field_group, mapping, metric_of, planned, use_of
+from rageval_spark.config.monitor import MonitorConfig
 from rageval_spark.config.schema import Config, Diagnosis
 
-__all__ = ["Config", "Diagnosis", "class_of", "field_group", "load", "metric_of", "parse", "planned", "sampling_of", "use_of"]
+__all__ = ["Config", "Diagnosis", "MonitorConfig", "class_of", "field_group", "load", "load_monitor", "mapping", "metric_of",
+           "parse", "planned", "sampling_of", "use_of"]

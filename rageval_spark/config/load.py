@@ -7,21 +7,38 @@ import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from rageval_spark.config import dingo
+from rageval_spark.config.monitor import MonitorConfig
 from rageval_spark.config.schema import NOT_BUILT, Config
 from rageval_spark.engine.sampling import Sampling
 from rageval_spark.errors import ConfigError
 
+C = TypeVar("C", bound=Config)
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> Config:
     """The config in a YAML or JSON file, or in a task file of Dingo, with `key.key=value` overrides. Raises ConfigError."""
+    values = written(path)
+    keys: Mapping[str, str] = {}
+    if dingo.is_task(values):
+        task = dingo.Task(values)
+        values, keys = task.config(), task.keys
+    return parse(overridden(values, overrides), str(path), environment).with_keys(keys)
+
+
+def load_monitor(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> MonitorConfig:
+    """The config of a monitor in a YAML or JSON file, with `key.key=value` overrides. Raises ConfigError."""
+    return _parsed(MonitorConfig, overridden(written(path), overrides), str(path), environment)
+
+
+def written(path: str | Path) -> dict[str, Any]:
+    """The values in a YAML or JSON file. Raises ConfigError."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -34,24 +51,29 @@ def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[s
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must hold keys and values, such as 'judge:' and 'evaluate:'")
-    keys: Mapping[str, str] = {}
-    if dingo.is_task(values):
-        task = dingo.Task(values)
-        values, keys = task.config(), task.keys
+    return values
+
+
+def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """The values with `key.key=value` overrides. Raises ConfigError."""
     for override in overrides:
         _override(values, override)
-    return parse(values, str(path), environment).with_keys(keys)
+    return values
 
 
 def parse(values: Mapping[str, Any], source: str = "the config", environment: Mapping[str, str] = os.environ) -> Config:
     """The config that these values make. Raises ConfigError naming the key, what was found and what is possible."""
+    return _parsed(Config, values, source, environment)
+
+
+def _parsed(kind: type[C], values: Mapping[str, Any], source: str, environment: Mapping[str, str]) -> C:
     for dotted, what in NOT_BUILT.items():
         if _has(values, dotted.split(".")):
             raise ConfigError(f"{source}: {dotted} ({what}) is not built yet in this version; leave it out")
     try:
-        return Config.model_validate(_expanded(values, environment, ()))
+        return kind.model_validate(_expanded(values, environment, ()))
     except ValidationError as error:
-        raise ConfigError(f"{source}: " + "; ".join(_said(one) for one in _plain(error))) from None
+        raise ConfigError(f"{source}: " + "; ".join(_said(one, kind) for one in _plain(error))) from None
 
 
 def sampling_of(values: Mapping[str, Any]) -> Sampling:
@@ -59,7 +81,7 @@ def sampling_of(values: Mapping[str, Any]) -> Sampling:
     try:
         return Sampling.model_validate(dict(values))
     except ValidationError as error:
-        raise ConfigError("; ".join(_said({**one, "loc": ("sample", *one["loc"])}) for one in _plain(error))) from None
+        raise ConfigError("; ".join(_said({**one, "loc": ("sample", *one["loc"])}, Config) for one in _plain(error))) from None
 
 
 def _has(values: Any, path: Sequence[str]) -> bool:
@@ -122,10 +144,10 @@ def _plain(error: ValidationError) -> list[Any]:
             if not any(where == other[: len(where)] for other in seen if other != where)]
 
 
-def _said(error: Mapping[str, Any]) -> str:
+def _said(error: Mapping[str, Any], kind: type[Config]) -> str:
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        known = keys_at(error["loc"][:-1])
+        known = keys_at(error["loc"][:-1], kind)
         close = get_close_matches(str(error["loc"][-1]), known, 2)
         meant = f"; did you mean {' or '.join(close)}?" if close else ""
         return f"unknown key {where}{meant} (known here: {', '.join(known)})"
@@ -136,9 +158,9 @@ def _said(error: Mapping[str, Any]) -> str:
     return f"{where}{': ' if where else ''}{error['msg'].removeprefix('Value error, ')}{shown}"
 
 
-def keys_at(path: Sequence[Any]) -> list[str]:
+def keys_at(path: Sequence[Any], kind: type[Config] = Config) -> list[str]:
     """The keys that a config knows at a place."""
-    model: Any = Config
+    model: Any = kind
     for part in path:
         if isinstance(part, int) or model is None:
             continue

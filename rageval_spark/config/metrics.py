@@ -56,18 +56,24 @@ def _unpacked(entry: MetricEntry) -> Sequence[MetricEntry]:
 def field_group(fields: Mapping[str, str], uses: Sequence[MetricUse], where: str) -> FieldGroup:
     """A field group from fields under their names or aliases. Raises ConfigError for a name that is no field's, two
     metrics of one name, or none."""
-    mapped = {}
-    for name, column in fields.items():
-        field = next((field for field in FIELDS if name == field or name in ALIASES.get(field, ())), None)
-        if field is None:
-            raise ConfigError(f"{where}.fields: no sample field is called {name!r}; the fields are {', '.join(FIELDS)}")
-        mapped[field] = column
+    mapped = mapping(fields, where)
     if not uses:
         raise ConfigError(f"{where}.metrics is empty; the metrics are {', '.join(CATALOGUE)}")
     names = [use.name for use in uses]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"{where}: two metrics are called {twice[0]!r} in one field group; name one with as:")
     return FieldGroup(mapped, tuple(uses))
+
+
+def mapping(fields: Mapping[str, str], where: str) -> dict[str, str]:
+    """Column by sample field, from fields under their names or aliases. Raises ConfigError for a name that is no field's."""
+    mapped = {}
+    for name, column in fields.items():
+        field = next((field for field in FIELDS if name == field or name in ALIASES.get(field, ())), None)
+        if field is None:
+            raise ConfigError(f"{where}.fields: no sample field is called {name!r}; the fields are {', '.join(FIELDS)}")
+        mapped[field] = column
+    return mapped
 
 
 def metric_uses(entry: MetricEntry, config: Config) -> list[MetricUse]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import InputError
-from rageval_spark.spark.read import CORRUPT, FORMATS, Source, column, first_line, read
-from rageval_spark.spark.tables import SCORES
+from rageval_spark.spark.read import CORRUPT, FORMATS, Source, column, read, read_scores, rows_told
 
 MOST_ROWS = 100_000
 """Rows of a labels file: more than people label, and few enough for the driver."""
@@ -47,7 +43,7 @@ def rows(frame: DataFrame, columns: Sequence[str], source: object) -> list[Mappi
     """
     corrupt = [CORRUPT] if CORRUPT in frame.columns else []
     texts = (column(name).cast("string").alias(name) for name in (*columns, *corrupt))
-    with _told(source):
+    with rows_told(source):
         found = frame.select(*texts).limit(MOST_ROWS + 1).collect()
     if len(found) > MOST_ROWS:
         raise InputError(f"{source} has more than {MOST_ROWS:,} rows; give the labelled ones alone")
@@ -61,9 +57,10 @@ def scores_of(spark: SparkSession, run: Folder, sample_ids: Sequence[str], metri
     """The scores of these samples by these metrics, one row per sample × field group × metric: PER_SCORE, SHOWN, and `rows`,
     how many rows of the run share them; of several, one is shown. Starts one job."""
     wanted = spark.createDataFrame([(one,) for one in sample_ids], "sample_id string")
-    scores = _scores(spark, run).where(F.col("metric").isin(list(metrics))).join(F.broadcast(wanted), "sample_id", "left_semi")
+    mine = read_scores(spark, run).where(F.col("metric").isin(list(metrics)))
+    scores = mine.join(F.broadcast(wanted), "sample_id", "left_semi")
     one = F.first(F.struct(*SHOWN)).alias("one")
-    with _told(run):
+    with rows_told(run):
         found = scores.groupBy(*PER_SCORE).agg(F.count(F.lit(1)).alias("rows"), one).collect()
     return [{**{name: row[name] for name in (*PER_SCORE, "rows")}, **row["one"].asDict()} for row in found]
 
@@ -71,9 +68,9 @@ def scores_of(spark: SparkSession, run: Folder, sample_ids: Sequence[str], metri
 def binned(spark: SparkSession, run: Folder, metrics: Sequence[str]) -> Mapping[tuple[str, str], Sequence[int]]:
     """By field group and metric: how many scores of the run are in each of BINS equal parts of [0, 1]. Starts one job."""
     place = F.least(F.floor(F.col("score") * BINS), F.lit(BINS - 1).cast("long")).alias("bin")
-    scores = _scores(spark, run).where(F.col("metric").isin(list(metrics)) & F.col("score").isNotNull())
+    scores = read_scores(spark, run).where(F.col("metric").isin(list(metrics)) & F.col("score").isNotNull())
     counts: dict[tuple[str, str], list[int]] = {}
-    with _told(run):
+    with rows_told(run):
         for row in scores.groupBy("field_group", "metric", place).count().collect():
             counts.setdefault((row["field_group"], row["metric"]), [0] * BINS)[row["bin"]] = row["count"]
     return counts
@@ -81,18 +78,5 @@ def binned(spark: SparkSession, run: Folder, metrics: Sequence[str]) -> Mapping[
 
 def some_ids(spark: SparkSession, run: Folder) -> list[str]:
     """Ids of three samples of the run. Starts one job."""
-    with _told(run):
-        return [row["sample_id"] for row in _scores(spark, run).select("sample_id").distinct().limit(3).collect()]
-
-
-def _scores(spark: SparkSession, run: Folder) -> DataFrame:
-    return spark.read.schema(SCORES).parquet(run.for_spark("scores"))
-
-
-@contextmanager
-def _told(source: object) -> Iterator[None]:
-    """Raises InputError for an error of Spark."""
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        raise InputError(f"{source} cannot be read: {first_line(error)}") from None
+    with rows_told(run):
+        return [row["sample_id"] for row in read_scores(spark, run).select("sample_id").distinct().limit(3).collect()]

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from rageval_spark.engine.files import Folder
-from rageval_spark.spark.read import rows_told
-from rageval_spark.spark.tables import SCORES
+from rageval_spark.spark.read import read_scores, rows_told
 
 SHOWN = ("sample_id", "field_group", "metric", "score", "status", "code", "reason", "passed", "threshold", "slices")
+BETWEEN = "\x1f"
 
 
-def read_scores(spark: Any, run: Folder) -> DataFrame:
-    """The scores of a run. Raises InputError where they cannot be read."""
-    with rows_told():
-        scores: DataFrame = spark.read.schema(SCORES).parquet(run.for_spark("scores"))
-    return scores
+def together(spark: Any, runs: Sequence[Folder]) -> DataFrame:
+    """The scores of several runs, each sample_id led by its run's id and BETWEEN. Raises InputError where they cannot be read."""
+    scores = reduce(DataFrame.union, (read_scores(spark, run) for run in runs))
+    return scores.withColumn("sample_id", F.concat("run_id", F.lit(BETWEEN), "sample_id"))
 
 
 def picked(scores: DataFrame, how: str, count: int, seed: int, metric: str | None = None,

@@ -12,9 +12,11 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import InputError
 from rageval_spark.sample import ALIASES, FIELDS, fields_found
+from rageval_spark.spark.tables import SCORES
 
 CORRUPT = "_corrupt_record"
 FORMATS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".csv": "csv", ".orc": "orc"}
@@ -197,13 +199,19 @@ def first_line(error: Exception) -> str:
     return lines[1].lstrip(": ") if lines[0].startswith("An error occurred while calling") and lines[1:] else lines[0]
 
 
+def read_scores(spark: SparkSession, run: Folder) -> DataFrame:
+    """The scores of a run (tables.SCORES). Raises InputError where they cannot be read."""
+    with rows_told(run):
+        return spark.read.schema(SCORES).parquet(run.for_spark("scores"))
+
+
 @contextmanager
-def rows_told() -> Iterator[None]:
+def rows_told(source: object = "the data") -> Iterator[None]:
     """Raises InputError where the rows turn out to be unreadable."""
     try:
         yield
-    except PySparkException as error:
-        raise InputError(f"the data cannot be read: {first_line(error)}") from None
+    except (PySparkException, Py4JError) as error:
+        raise InputError(f"{source} cannot be read: {first_line(error)}") from None
 
 
 def column(name: str) -> Column:

@@ -12,7 +12,7 @@ from rageval_spark.report.page import DATA, FILE, Page, write
 from rageval_spark.report.page.gather import gathered
 from rageval_spark.report.recorded import Recorded
 from rageval_spark.spark import recalled, session
-from rageval_spark.spark.picked import read_scores
+from rageval_spark.spark.read import read_scores
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

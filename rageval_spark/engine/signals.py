@@ -1,0 +1,133 @@
+"""What a row of a production log tells without a judge, and the sums of it over many rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from rageval_spark.engine.plan import FieldGroup
+from rageval_spark.errors import SampleFault
+from rageval_spark.judges.refusals import refused
+from rageval_spark.measures.markers import cited
+from rageval_spark.prompts.language import language_name, script, word_tokens
+from rageval_spark.sample import Sample, blank
+
+READ = ("user_input", "response", "retrieved_contexts", "retrieved_ids")
+"""Sample fields that signals are read from."""
+RATES: Mapping[str, tuple[str, str]] = {
+    "malformed": ("lower", "rows of the day that cannot be read"),
+    "empty_retrieval": ("lower", "questions for which no chunk was retrieved"),
+    "empty_answer": ("lower", "answers without a word"),
+    "refusal": ("lower", "answers that decline to answer"),
+    "cited": ("higher", "answers that cite a chunk"),
+    "citation_hit": ("higher", "citing answers all of whose citations are of retrieved chunks"),
+    "negative_feedback": ("lower", "rated answers that people rated bad"),
+}
+"""Shares of rows by name: which direction is better, and of what they are the share."""
+NEGATIVE = ("-1", "false", "down", "thumbs_down", "thumbsdown", "negative", "bad", "dislike", "no", "👎")
+POSITIVE = ("1", "true", "up", "thumbs_up", "thumbsup", "positive", "good", "like", "yes", "👍")
+NO_FEEDBACK = ("", "0", "null", "none", "nan", "neutral")
+"""Values of a feedback column that rate nothing, unless a config says otherwise."""
+LONGEST_QUESTION = 1000
+"""Words up to which questions are counted by their length."""
+MOST_UNKNOWN = 20
+"""Different unknown values of feedback that a task counts."""
+WORDS, LANGUAGE, UNKNOWN = "words", "language", "unknown_feedback"
+"""Counts of questions by number of words and by language, and of feedback that is no known value."""
+
+Key = tuple[str, str | None, str | None, str, str]
+"""Day, slice and its value (both None for all rows), name, and for counts by value that value."""
+
+
+def word(value: Any) -> str:
+    """A value of feedback as it is compared: -1, "-1.0" and " -1" are one, True and "TRUE" too."""
+    text = str(value).strip().casefold()
+    whole, point, rest = text.partition(".")
+    return whole if point and whole.lstrip("-").isdigit() and not rest.strip("0") else text
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is read of rows: through which columns, whether there is feedback and which values are which, and which number
+    stands for the first chunk in a citation."""
+
+    group: FieldGroup
+    feedback: bool = False
+    negative: Sequence[str] = NEGATIVE
+    positive: Sequence[str] = POSITIVE
+    first: int = 1
+
+    def rates(self) -> list[str]:
+        """The RATES that the columns tell."""
+        retrieval = "retrieved_contexts" in self.group.fields or "retrieved_ids" in self.group.fields
+        answer = "response" in self.group.fields
+        told = {"malformed": True, "empty_retrieval": retrieval, "empty_answer": answer, "refusal": answer,
+                "cited": answer and retrieval, "citation_hit": answer and retrieval, "negative_feedback": self.feedback}
+        return [name for name in RATES if told[name]]
+
+    def signals(self, sample: Sample, feedback: str) -> dict[str, bool]:
+        """By rate whether the row counts for it; left out where the row does not tell.
+
+        Retrieval is empty where neither an id nor a chunk with a word is there; a row whose columns of both are null does not
+        tell. A citation hits where its number is that of a retrieved chunk, by their order.
+        """
+        found: dict[str, bool] = {}
+        contexts, ids, answer = sample.retrieved_contexts, sample.retrieved_ids, sample.response
+        if known := contexts is not None or ids is not None:
+            found["empty_retrieval"] = not ids and not sample.has_context
+        if answer is not None:
+            found["empty_answer"] = blank(answer)
+            if not blank(answer):
+                found["refusal"] = refused(answer)
+                if known:
+                    numbers = [number for sentence in cited(answer) for number in sentence.numbers]
+                    found["cited"] = bool(numbers)
+                    if numbers:
+                        chunks = max(len(contexts or ()), len(ids or ()))
+                        found["citation_hit"] = all(self.first <= number < self.first + chunks for number in numbers)
+        if word(feedback) in (*self.negative, *self.positive):
+            found["negative_feedback"] = word(feedback) in self.negative
+        return found
+
+
+@dataclass
+class Sums:
+    """For each key how many rows tell it, and of how many it holds."""
+
+    watch: Watch
+    counts: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+    unknown: set[str] = field(default_factory=set)
+
+    def add(self, day: str, slices: Mapping[str, str], values: Mapping[str, Any], feedback: str, fault: str | None) -> None:
+        """Count a row: its mapped columns in `values`, `fault` where it could not be read."""
+        sample = None
+        if fault is None:
+            with suppress(SampleFault):
+                sample = self.watch.group.sample("", values)
+        signals = {"malformed": sample is None} | (self.watch.signals(sample, feedback) if sample else {})
+        for slice, value in ((None, None), *slices.items()):
+            for name in self.watch.rates():
+                self._count((day, slice, value, name, ""), int(name in signals), int(signals.get(name, False)))
+        if sample is not None and not blank(sample.user_input):
+            question = sample.user_input or ""
+            words = min(len(word_tokens(question)), LONGEST_QUESTION)
+            self._count((day, None, None, WORDS, str(words)), 1)
+            self._count((day, None, None, LANGUAGE, language_name(question) or f"other ({script(question)} script)"), 1)
+        if self.watch.feedback and word(feedback) not in (*self.watch.negative, *self.watch.positive):
+            self._rates_nothing(day, word(feedback)[:40])
+
+    def _rates_nothing(self, day: str, value: str) -> None:
+        if value == "0" or (value not in NO_FEEDBACK and (value in self.unknown or len(self.unknown) < MOST_UNKNOWN)):
+            self.unknown.add(value)
+            self._count((day, None, None, UNKNOWN, value), 1)
+
+    def _count(self, key: Key, count: int, hits: int = 0) -> None:
+        sums = self.counts[key]
+        sums[0] += count
+        sums[1] += hits
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        return ((*key, *sums) for key, sums in self.counts.items())
