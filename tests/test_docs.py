@@ -14,15 +14,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-import yaml
 
-from rageval_spark import errors, score
+from rageval_spark import errors
 from rageval_spark.cli import main
-from rageval_spark.config import parse, planned
+from rageval_spark.config import load, load_monitor, planned
 from rageval_spark.config.presets import PRESETS
 from rageval_spark.config.schema import Gate
+from rageval_spark.engine.signals import RATES
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.report.catalogue import markdown
+from rageval_spark.score import FAILED, FLAGS, SKIPPED
 from tests.judge_server import JudgeServer
 
 if TYPE_CHECKING:
@@ -100,14 +101,15 @@ def test_a_run_with_a_key_works(tmp_path: Path) -> None:
 @pytest.fixture
 def clone(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder with the clone's conf/, in which this process and Spark are, as if both had been started there."""
-    jvm = spark._jvm  # type: ignore[attr-defined]
-    system = jvm.org.apache.hadoop.fs.FileSystem.get(spark._jsparkSession.sparkContext().hadoopConfiguration())  # type: ignore[attr-defined]
+    classic: Any = spark
+    hadoop = classic._jvm.org.apache.hadoop.fs
+    system = hadoop.FileSystem.get(classic._jsparkSession.sparkContext().hadoopConfiguration())
     before, handlers = system.getWorkingDirectory(), {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
     for name in ("conf", "jobs"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    system.setWorkingDirectory(jvm.org.apache.hadoop.fs.Path(str(tmp_path)))
+    system.setWorkingDirectory(hadoop.Path(str(tmp_path)))
     yield tmp_path
     system.setWorkingDirectory(before)
     for one, handler in handlers.items():  # a run listens to them
@@ -115,12 +117,14 @@ def clone(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("guide", [README, *GUIDES], ids=lambda path: path.stem)
-def test_the_blocks_of_a_guide_work(guide: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_blocks_of_a_guide_work(guide: Path, tmp_path: Path, request: pytest.FixtureRequest,
+                                    monkeypatch: pytest.MonkeyPatch) -> None:
     """In their order: configs are read, Python is run as in a notebook, commands in this process and so in one session."""
     found = [block for block in blocks(guide) if not (guide is README and block.language == "bash")]
     if not {block.language for block in found} & {"python", "bash"}:
         for block in found:
-            read_config(block)
+            if block.language == "yaml":
+                read_config(block, tmp_path)
         return
     clone, spark = request.getfixturevalue("clone"), request.getfixturevalue("spark")
     with JudgeServer(require_key=KEY) as judge:
@@ -130,7 +134,7 @@ def test_the_blocks_of_a_guide_work(guide: Path, request: pytest.FixtureRequest,
         notebook.__dict__.update(df=spark.read.json(str(ROOT / "conf" / "samples.jsonl")), base_url=judge.url,
                                  output=str(clone / "out"))
         works: dict[str, Callable[[Block], None]] = {
-            "yaml": read_config, "python": lambda block: in_notebook(block, notebook, guide, monkeypatch),
+            "yaml": lambda block: read_config(block, clone), "python": lambda block: in_notebook(block, notebook, guide, monkeypatch),
             "bash": lambda block: in_process(block.text, monkeypatch)}
         for block in found:
             if block.file:
@@ -138,9 +142,12 @@ def test_the_blocks_of_a_guide_work(guide: Path, request: pytest.FixtureRequest,
             works.get(block.language, lambda block: None)(block)
 
 
-def read_config(block: Block) -> None:
-    if block.language == "yaml" and "evaluate:" in block.text and "\ntime:" not in block.text:
-        assert planned(parse(yaml.safe_load(block.text))).groups
+def read_config(block: Block, folder: Path) -> None:
+    """As the command reads it: the config of a run, or, where rows have a time, of a monitor."""
+    file = folder / (block.file or "of-a-guide.yaml")
+    file.write_text(block.text)
+    loaded = load_monitor(file) if "\ntime:" in block.text else load(file)
+    assert planned(loaded).groups
 
 
 def in_notebook(block: Block, notebook: ModuleType, guide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +184,8 @@ def test_links_lead_somewhere(document: Path) -> None:
         if not link.startswith(("http://", "https://")):
             path, _, anchor = link.partition("#")
             target = (document.parent / path).resolve() if path else document
-            assert target.exists() and ROOT in target.parents, f"{document.name}: {link}"
+            assert target.exists(), f"{document.name}: {link}"
+            assert ROOT in target.parents, f"{document.name}: {link}"
             if anchor:
                 headings = re.findall(r"^#+ (.*)", FENCE.sub("", target.read_text()), re.M)
                 assert anchor in map(slug, headings), f"{document.name}: {link}"
@@ -204,9 +212,9 @@ def table(guide: str, under: str) -> dict[str, str]:
 
 
 def test_every_code_is_explained_in_its_own_words() -> None:
-    assert table("understand_failures.md", "Failed") == dict(score.FAILED)
-    assert table("understand_failures.md", "Skipped") == dict(score.SKIPPED)
-    assert table("understand_failures.md", "Flags") == dict(score.FLAGS)
+    assert table("understand_failures.md", "Failed") == dict(FAILED)
+    assert table("understand_failures.md", "Skipped") == dict(SKIPPED)
+    assert table("understand_failures.md", "Flags") == dict(FLAGS)
 
 
 def test_every_exit_code_is_told() -> None:
@@ -214,6 +222,12 @@ def test_every_exit_code_is_told() -> None:
         return {kind.exit_code}.union(*map(codes, kind.__subclasses__()))
 
     assert set(table("understand_failures.md", "Exit codes")) == {"1", *map(str, codes(errors.RagevalError))}
+
+
+def test_every_figure_of_a_monitor_is_told_in_its_own_words() -> None:
+    told = table("watch_production.md", "What is computed")
+    assert {name: told.pop(name) for name in RATES} == {name: what for name, (_, what) in RATES.items()}
+    assert list(told) == ["rows"]
 
 
 def test_every_figure_of_a_gate_is_told() -> None:
