@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -133,13 +133,15 @@ def test_the_blocks_of_a_guide_work(guide: Path, tmp_path: Path, request: pytest
         notebook = ModuleType("__main__")  # what Spark's workers are sent by value, and where dataclasses look
         notebook.__dict__.update(df=spark.read.json(str(ROOT / "conf" / "samples.jsonl")), base_url=judge.url,
                                  output=str(clone / "out"))
-        works: dict[str, Callable[[Block], None]] = {
-            "yaml": lambda block: read_config(block, clone), "python": lambda block: in_notebook(block, notebook, guide, monkeypatch),
-            "bash": lambda block: in_process(block.text, monkeypatch)}
         for block in found:
             if block.file:
                 (clone / block.file).write_text(block.text)
-            works.get(block.language, lambda block: None)(block)
+            if block.language == "yaml":
+                read_config(block, clone)
+            elif block.language == "python":
+                in_notebook(block, notebook, monkeypatch)
+            elif block.language == "bash":
+                in_process(block.text, monkeypatch)
 
 
 def read_config(block: Block, folder: Path) -> None:
@@ -150,10 +152,10 @@ def read_config(block: Block, folder: Path) -> None:
     assert planned(loaded).groups
 
 
-def in_notebook(block: Block, notebook: ModuleType, guide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_notebook(block: Block, notebook: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "__main__", notebook)
-        exec(compile(block.text, guide.name, "exec"), notebook.__dict__)
+        exec(compile(block.text, "a block of a guide", "exec"), notebook.__dict__)
 
 
 def in_process(commands: str, monkeypatch: pytest.MonkeyPatch) -> None:
