@@ -7,16 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from rageval_spark.config import dingo
-from rageval_spark.config.schema import NOT_BUILT, Config
+from rageval_spark.config.schema import Config, Output
 from rageval_spark.engine.sampling import Sampling
 from rageval_spark.errors import ConfigError
 
+Part = TypeVar("Part", bound=BaseModel)
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -45,9 +46,6 @@ def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[s
 
 def parse(values: Mapping[str, Any], source: str = "the config", environment: Mapping[str, str] = os.environ) -> Config:
     """The config that these values make. Raises ConfigError naming the key, what was found and what is possible."""
-    for dotted, what in NOT_BUILT.items():
-        if _has(values, dotted.split(".")):
-            raise ConfigError(f"{source}: {dotted} ({what}) is not built yet in this version; leave it out")
     try:
         return Config.model_validate(_expanded(values, environment, ()))
     except ValidationError as error:
@@ -56,18 +54,19 @@ def parse(values: Mapping[str, Any], source: str = "the config", environment: Ma
 
 def sampling_of(values: Mapping[str, Any]) -> Sampling:
     """What `sample` says in a config. Raises ConfigError."""
+    return _part(Sampling, "sample", values)
+
+
+def output_of(values: str | Mapping[str, Any]) -> Output:
+    """What `output` says in a config; a text is its path. Raises ConfigError."""
+    return _part(Output, "output", {"path": values} if isinstance(values, str) else values)
+
+
+def _part(model: type[Part], name: str, values: Mapping[str, Any]) -> Part:
     try:
-        return Sampling.model_validate(dict(values))
+        return model.model_validate(dict(values))
     except ValidationError as error:
-        raise ConfigError("; ".join(_said({**one, "loc": ("sample", *one["loc"])}) for one in _plain(error))) from None
-
-
-def _has(values: Any, path: Sequence[str]) -> bool:
-    for part in path:
-        if not isinstance(values, Mapping) or part not in values:
-            return False
-        values = values[part]
-    return values is not None
+        raise ConfigError("; ".join(_said({**one, "loc": (name, *one["loc"])}) for one in _plain(error))) from None
 
 
 def _override(values: dict[str, Any], override: str) -> None:
