@@ -101,8 +101,9 @@ in_sql.show(truncate=False)
 # MAGIC %md
 # MAGIC ## Where functions have no network
 # MAGIC
-# MAGIC Where tasks cannot reach a judge, as on serverless compute, batch mode has the driver send what is missing as files through
-# MAGIC the Batch API, at half the price; `mode="files"` leaves the files under the output folder, for whatever answers them.
+# MAGIC Where tasks cannot reach a judge, as on serverless compute, batch mode has the driver send what is missing as files
+# MAGIC through the Batch API, at half the price; `mode="files"` leaves the files under the output folder, for whatever
+# MAGIC answers them.
 
 # COMMAND ----------
 

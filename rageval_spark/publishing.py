@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rageval_spark import tracking
-from rageval_spark.config.schema import Output
+from rageval_spark.config import Output
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import PublishingFailed
 from rageval_spark.spark import catalog

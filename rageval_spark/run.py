@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spark import noise, publishing, regression
-from rageval_spark.config import Config, field_group, metric_of, output_of, planned, sampling_of, use_of
-from rageval_spark.config.schema import Output
+from rageval_spark.config import Config, Output, field_group, metric_of, output_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.budget import COST, HOURS, earlier
 from rageval_spark.engine.files import Folder
@@ -80,7 +80,7 @@ class Run:
 
 
 def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | None = None,
-             embeddings: HttpEmbeddings | None = None, output: str | Mapping[str, Any] = "out",
+             embeddings: HttpEmbeddings | None = None, output: str | Path | Mapping[str, Any] = "out",
              fields: Mapping[str, str] | None = None, slices: Sequence[str] = (), sample: Mapping[str, Any] | None = None,
              run_id: str | None = None, name: str = "rageval") -> Run:
     """Score a DataFrame with metrics (objects, or names of the catalogue) and write a run under `output`.

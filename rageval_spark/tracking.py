@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,13 +24,27 @@ BATCH = 100
 def prepare(experiment: str) -> None:
     """See that MLflow is installed and its server there, and make the experiment where it is not. Raises ConfigError."""
     try:
-        _experiment(experiment)
+        with _impatient():
+            _experiment(experiment)
     except ImportError:
         raise ConfigError("output.mlflow needs the package mlflow, which is not installed: pip install 'rageval-spark[mlflow]'"
                           ) from None
     except Exception as error:  # each of MLflow's stores raises what it likes
         raise ConfigError(f"output.mlflow: the experiment {experiment!r} cannot be used: {_first_line(error)}. "
                           f"MLFLOW_TRACKING_URI says where MLflow is") from None
+
+
+@contextlib.contextmanager
+def _impatient() -> Iterator[None]:
+    """Of a server that is not there, MLflow alone would be sure after four minutes."""
+    name = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+    before = os.environ.get(name)
+    os.environ.setdefault(name, "2")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
 
 
 def _experiment(name: str) -> tuple[Any, str]:

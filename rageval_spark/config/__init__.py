@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rageval_spark.config.load import load, output_of, parse, sampling_of
 from rageval_spark.config.metrics import class_of, field_group, metric_of, planned, use_of
-from rageval_spark.config.schema import Config
+from rageval_spark.config.schema import Config, Output
 
-__all__ = ["Config", "class_of", "field_group", "load", "metric_of", "output_of", "parse", "planned", "sampling_of", "use_of"]
+__all__ = [
+    "Config", "Output", "class_of", "field_group", "load", "metric_of", "output_of", "parse", "planned", "sampling_of", "use_of",
+]  # fmt: skip

@@ -57,9 +57,10 @@ def sampling_of(values: Mapping[str, Any]) -> Sampling:
     return _part(Sampling, "sample", values)
 
 
-def output_of(values: str | Mapping[str, Any]) -> Output:
+def output_of(values: str | Path | Mapping[str, Any]) -> Output:
     """What `output` says in a config; a text is its path. Raises ConfigError."""
-    return _part(Output, "output", {"path": values} if isinstance(values, str) else values)
+    return _part(Output, "output", values if isinstance(values, Mapping) else
+                 {"path": str(values) if isinstance(values, Path) else values})
 
 
 def _part(model: type[Part], name: str, values: Mapping[str, Any]) -> Part:

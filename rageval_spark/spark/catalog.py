@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -15,6 +14,8 @@ from rageval_spark.spark.read import first_line
 from rageval_spark.spark.tables import SCORES, STATS
 
 KEY = "run_id"
+SPOILT = "Error occurred during query planning"
+"""How Spark explains a statement that it cannot carry out."""
 TABLES = {"scores": SCORES, "stats": STATS}
 
 
@@ -22,24 +23,29 @@ def prepare(spark: SparkSession, prefix: str, kind: str | None) -> None:
     """See that a run can be written to the tables `<prefix>scores` and `<prefix>stats`: they are made where they are not
     there, of the format `kind` or the session's default, and get the columns that they lack.
 
-    Raises ConfigError naming the table and what is wrong with it. Appends no rows to each, which takes the same rights.
+    Raises ConfigError naming the table and what is wrong with it. Has the statement that will write a run explained, and appends
+    no rows, which takes the same rights and leaves nothing.
     """
     for name, columns in TABLES.items():
         table = _quoted(prefix + name)
         empty = spark.createDataFrame([], columns)
-        with _told(table):
+        try:
             if not spark.catalog.tableExists(table):
                 writer = empty.write.partitionBy(KEY).mode("ignore")
                 (writer.format(kind) if kind else writer).saveAsTable(table)
             _fit(spark, table, dict(empty.dtypes))
+            said = _replace(spark, table, "none", empty, "EXPLAIN ").collect()[0][0].strip()
+            wrong = said.removeprefix(SPOILT).lstrip(": \n").splitlines()[0] if said.startswith(SPOILT) else ""
             spark.table(table).limit(0).write.insertInto(table)
+        except (PySparkException, Py4JError) as error:
+            wrong = first_line(error)
+        if wrong:
+            raise ConfigError(f"output.tables: {table} cannot be written: {wrong.rstrip('.:')}. It has to be a table partitioned "
+                              f"by {KEY} alone, in a schema that is there; where it is not there, it is made")
 
 
 def _fit(spark: SparkSession, table: str, wanted: Mapping[str, str]) -> None:
-    """Add the columns that a table of an older version lacks. Raises ConfigError where it is a table of something else."""
-    if [column.name for column in spark.catalog.listColumns(table) if column.isPartition] != [KEY]:
-        raise ConfigError(f"output.tables: {table} is there, but is not a table partitioned by {KEY} alone, so that a run could "
-                          f"not be replaced in it. Give another prefix, or drop it and let it be made")
+    """Add the columns that a table of an older version lacks. Raises ConfigError for one of another type."""
     found = dict(spark.table(table).dtypes)
     for column, kind in wanted.items():
         if found.get(column, kind) != kind:
@@ -49,32 +55,28 @@ def _fit(spark: SparkSession, table: str, wanted: Mapping[str, str]) -> None:
         spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({', '.join(missing)})")
 
 
-@contextmanager
-def _told(table: str) -> Iterator[None]:
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        raise ConfigError(f"output.tables: {table} cannot be written: {first_line(error)}") from None
-
-
 def publish(spark: SparkSession, prefix: str, run_id: str, scores: DataFrame, stats: DataFrame) -> None:
-    """Put a run's rows in the place of those that the tables have of the same id. Starts a job for each table.
-
-    INSERT OVERWRITE of one partition is what formats with and without DELETE have in common, and one transaction where a
-    format has those. Columns that the tables have beyond a run's are null. Raises PublishingFailed.
-    """
+    """Put a run's rows in the place of those that the tables have of the same id. Starts a job for each table. Raises
+    PublishingFailed."""
     for name, frame in (("scores", scores), ("stats", stats)):
-        table, view = _quoted(prefix + name), f"rageval_{uuid.uuid4().hex}"
+        table = _quoted(prefix + name)
         try:
-            columns = [_quoted(one.name, whole=True) for one in spark.catalog.listColumns(table) if one.name != KEY]
-            own = {_quoted(one, whole=True) for one in frame.columns}
-            values = ", ".join(one if one in own else f"NULL AS {one}" for one in columns)
-            frame.createOrReplaceTempView(view)
-            spark.sql(f"INSERT OVERWRITE TABLE {table} PARTITION ({KEY} = '{run_id}') SELECT {values} FROM {view}")
+            _replace(spark, table, run_id, frame)
         except (PySparkException, Py4JError) as error:
             raise PublishingFailed(f"{table} could not be written: {first_line(error)}") from error
-        finally:
-            spark.catalog.dropTempView(view)
+
+
+def _replace(spark: SparkSession, table: str, run_id: str, frame: DataFrame, how: str = "") -> DataFrame:
+    """INSERT OVERWRITE of one partition: what formats with and without DELETE have in common, and one transaction where a
+    format has those. Columns that the table has beyond those of the frame are null."""
+    view = f"rageval_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(view)
+    try:
+        values = ", ".join(f"{'' if name in frame.columns else 'NULL AS '}{_quoted(name, whole=True)}"
+                           for name in spark.table(table).columns if name != KEY)
+        return spark.sql(f"{how}INSERT OVERWRITE TABLE {table} PARTITION ({KEY} = '{run_id}') SELECT {values} FROM {view}")
+    finally:
+        spark.catalog.dropTempView(view)
 
 
 def _quoted(name: str, whole: bool = False) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rageval_spark.errors import ConfigError
-from rageval_spark.tracking import figures, settings
+from rageval_spark.tracking import figures, prepare, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,6 +74,12 @@ def test_a_server_that_goes_before_the_end_loses_nothing(spark: SparkSession, cl
     with pytest.raises(ConfigError, match=r"output.mlflow: the experiment .* cannot be used: .*127.0.0.1"):
         evaluate(frame, ["exact_match"], output={"path": str(tmp_path / "other"), "mlflow": NOTED})
     assert not (tmp_path / "other" / "runs").exists()
+
+
+def test_without_the_package_nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)  # as Python has it for a package that is not there
+    with pytest.raises(ConfigError, match=r"pip install 'rageval-spark\[mlflow\]'"):
+        prepare(NOTED)
 
 
 def test_names_are_those_that_mlflow_takes(client: Any) -> None:
