@@ -114,8 +114,8 @@ def test_scores_that_a_run_does_not_keep_leave_its_table(spark: SparkSession, sc
     (None, {"tables": "no-catalog.shop."}, ["`no-catalog`.`shop`.`scores`"]),
     (None, {"tables": "shop.", "format": "papyrus"}, ["papyrus"]),
     ("CREATE TABLE shop.scores (run_id string, score double) USING parquet", {"tables": "shop."},
-     ["non-partition", "partitioned by run_id"]),
-    ("CREATE VIEW shop.scores AS SELECT 1 AS run_id", {"tables": "shop."}, ["partitioned by run_id"]),
+     ["partition", "`shop`.`scores`"]),
+    ("CREATE VIEW shop.scores AS SELECT '1' AS run_id", {"tables": "shop."}, ["`shop`.`scores` cannot be written"]),
     ("CREATE TABLE shop.scores (score string, run_id string) USING parquet PARTITIONED BY (run_id)", {"tables": "shop."},
      ["column score", "is string", "double"]),
 ])
