@@ -8,4 +8,8 @@ from rageval_spark.cli import main
 
 if __name__ == "__main__":
     sys.argv.insert(1, "run")
-    main()
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:  # a job of Databricks takes any exit for a failure, also that with 0
+            raise

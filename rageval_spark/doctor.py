@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from rageval_spark import publishing
 from rageval_spark.config import Config, planned
 from rageval_spark.engine.plan import FieldGroup, Plan
 from rageval_spark.engine.sampling import told
@@ -17,6 +18,9 @@ from rageval_spark.spark import session
 from rageval_spark.spark.profile import profile
 from rageval_spark.spark.read import Source, read, resolved, unfed
 from rageval_spark.spark.sampling import drawn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,18 @@ def examined(config: Config) -> Iterator[Finding]:
             yield Finding("sample", "fine", told(sample))
     except RagevalError as error:
         yield Finding("input", "wrong", str(error))
+    yield from _published(config, spark)
+
+
+def _published(config: Config, spark: SparkSession) -> Iterator[Finding]:
+    """Where else than in its folder a run is wanted. Tables that are not there are made, as a run would."""
+    wanted = [f"{name} {value}" for name in ("tables", "mlflow") if (value := getattr(config.output, name))]
+    try:
+        publishing.prepare(config.output, spark)
+    except RagevalError as error:
+        yield Finding("output", "wrong", str(error))
+    else:
+        yield from [Finding("output", "fine", f"a run can be written to {' and '.join(wanted)}")] if wanted else ()
 
 
 def _judges(plan: Plan, config: Config) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ RagevalError                      shown to the user without a traceback
 ├── JudgeRefused                  key, model, URL or format is wrong: no prompt can succeed   exit 2
 ├── StoreError                    the replies store cannot be used                            exit 2
 ├── ScoringFailed                 the scoring pass broke off; every reply is kept             exit 3
+├── PublishingFailed              the run is complete, but a table of the catalog was not written   exit 3
 ├── Pending                       batches are under way; the same command goes on               exit 0
 └── Interrupted                   stopped by the user; every reply is kept                    exit 130
 SampleFault                       one sample cannot be read: a code such as INVALID_INPUT, a row like any other
@@ -45,6 +46,12 @@ class StoreError(RagevalError):
 
 class ScoringFailed(RagevalError):
     """The scoring pass broke off; every reply that had come is stored."""
+
+    exit_code = 3
+
+
+class PublishingFailed(RagevalError):
+    """A run is complete, but could not be written to where else it was wanted; the same command does that."""
 
     exit_code = 3
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark import noise, regression
-from rageval_spark.config import Config, Diagnosis, field_group, metric_of, planned, sampling_of, use_of
+from rageval_spark import noise, publishing, regression
+from rageval_spark.config import Config, Diagnosis, Output, field_group, metric_of, output_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.budget import COST, HOURS, earlier
 from rageval_spark.engine.files import Folder
@@ -52,12 +53,13 @@ log = logging.getLogger(__name__)
 
 
 def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | None = None,
-             embeddings: HttpEmbeddings | None = None, output: str = "out", fields: Mapping[str, str] | None = None,
-             slices: Sequence[str] = (), sample: Mapping[str, Any] | None = None,
+             embeddings: HttpEmbeddings | None = None, output: str | Path | Mapping[str, Any] = "out",
+             fields: Mapping[str, str] | None = None, slices: Sequence[str] = (), sample: Mapping[str, Any] | None = None,
              run_id: str | None = None, name: str = "rageval") -> Run:
     """Score a DataFrame with metrics (objects, or names of the catalogue) and write a run under `output`.
 
-    `fields` maps sample field to column; without it columns are taken by name. `sample` is as in a config: {"n": 100}.
+    `fields` maps sample field to column; without it columns are taken by name. `sample` and `output` are as in a config:
+    {"n": 100}, {"path": "out", "tables": "main.rag."}.
     The DataFrame is read twice, once to count and once to score, and twice more to choose a sample; one that is not
     repeatable should be written first. Its session stays as it is. Raises RagevalError.
     """
@@ -67,7 +69,9 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | N
     given = [metric_of(metric, {}) if isinstance(metric, str) else metric
              for metric in ([metrics] if isinstance(metrics, str) else metrics)]
     group = field_group(fields or {}, [use_of(metric, judge, embeddings) for metric in given], "evaluate")
-    settings = _Settings(name, Folder(output), slices, _named(run_id), sample=sampling_of(sample) if sample is not None else None)
+    wanted = output_of(output)
+    settings = _Settings(name, Folder(wanted.path), slices, _named(run_id), published=wanted,
+                         sample=sampling_of(sample) if sample is not None else None)
     return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", settings)
 
 
@@ -89,7 +93,7 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
-                         config.coverage_gate, keys, config.public(), config.output.good, wait, config.limits.by_name(),
+                         config.coverage_gate, keys, config.public(), config.output, wait, config.limits.by_name(),
                          config.sample, config.diagnosis)
     return _run(plan, spark, read(spark, source, plan.groups), source, settings)
 
@@ -114,7 +118,7 @@ class _Settings:
     least_coverage: float = 0.95
     keys: Mapping[Endpoint, Secret] | None = None
     config: Mapping[str, Any] | None = None
-    keep_good: bool = True
+    published: Output = field(default_factory=Output)
     wait: bool = True
     limits: Mapping[str, float] | None = None
     sample: Sampling | None = None
@@ -142,6 +146,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     if not rows:
         raise InputError(f"{source} is empty: it holds no rows")
     scoring.check_executors(spark, settings.output, live=plan.mode == "live")
+    publishing.prepare(settings.published, spark)
     if plan.mode != "files":
         plan = _preflight(plan, settings.keys)
     manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, sample=sample,
@@ -231,10 +236,12 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     from rageval_spark.report.page import make  # templates and charts: only now, when all else is there
 
     make.page(folder, manifest.what, summary, scores, partial(recalled.texts_of, samples, plan.groups))
-    if not settings.keep_good:
+    if not settings.published.good:
         scoring.drop_good(spark, folder)
     manifest.end("complete", usage=usage, counts={name: summary[name] for name in summary if name.startswith("num_")})
-    return Run(folder, spark, summary)
+    done = Run(folder, spark, summary)
+    publishing.publish(settings.published, spark, folder, manifest.what, summary, done.scores, done.stats)
+    return done
 
 
 def _served(told: Sequence[Mapping[str, Any]]) -> Mapping[str, set[str]]:

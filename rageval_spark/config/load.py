@@ -14,11 +14,12 @@ from pydantic import BaseModel, ValidationError
 
 from rageval_spark.config import dingo
 from rageval_spark.config.monitor import MonitorConfig
-from rageval_spark.config.schema import NOT_BUILT, Config
+from rageval_spark.config.schema import Config, Output
 from rageval_spark.engine.sampling import Sampling
 from rageval_spark.errors import ConfigError
 
 C = TypeVar("C", bound=Config)
+Part = TypeVar("Part", bound=BaseModel)
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -67,9 +68,6 @@ def parse(values: Mapping[str, Any], source: str = "the config", environment: Ma
 
 
 def _parsed(kind: type[C], values: Mapping[str, Any], source: str, environment: Mapping[str, str]) -> C:
-    for dotted, what in NOT_BUILT.items():
-        if _has(values, dotted.split(".")):
-            raise ConfigError(f"{source}: {dotted} ({what}) is not built yet in this version; leave it out")
     try:
         return kind.model_validate(_expanded(values, environment, ()))
     except ValidationError as error:
@@ -78,18 +76,20 @@ def _parsed(kind: type[C], values: Mapping[str, Any], source: str, environment: 
 
 def sampling_of(values: Mapping[str, Any]) -> Sampling:
     """What `sample` says in a config. Raises ConfigError."""
+    return _part(Sampling, "sample", values)
+
+
+def output_of(values: str | Path | Mapping[str, Any]) -> Output:
+    """What `output` says in a config; a text is its path. Raises ConfigError."""
+    return _part(Output, "output", values if isinstance(values, Mapping) else
+                 {"path": str(values) if isinstance(values, Path) else values})
+
+
+def _part(model: type[Part], name: str, values: Mapping[str, Any]) -> Part:
     try:
-        return Sampling.model_validate(dict(values))
+        return model.model_validate(dict(values))
     except ValidationError as error:
-        raise ConfigError("; ".join(_said({**one, "loc": ("sample", *one["loc"])}, Config) for one in _plain(error))) from None
-
-
-def _has(values: Any, path: Sequence[str]) -> bool:
-    for part in path:
-        if not isinstance(values, Mapping) or part not in values:
-            return False
-        values = values[part]
-    return values is not None
+        raise ConfigError("; ".join(_said({**one, "loc": (name, *one["loc"])}, Config) for one in _plain(error))) from None
 
 
 def _override(values: dict[str, Any], override: str) -> None:

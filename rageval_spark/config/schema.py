@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -40,10 +41,26 @@ class Input(Settings):
 
 
 class Output(Settings):
-    """Where results go. `good: false` leaves in the scores only rows below their threshold and those without a score."""
+    """Where results go. `good: false` leaves in the scores only rows below their threshold and those without a score.
+
+    `tables` begins the names of two catalog tables, scores and stats, that get a run's rows too; `format` is theirs where they
+    are made (default: the session's). `mlflow` is the experiment of MLflow in which a run is noted.
+    """
 
     path: str = "out"
     good: bool = True
+    tables: str | None = None
+    format: str | None = None
+    mlflow: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _prefix_of_names(self) -> Output:
+        if self.tables is not None and not re.fullmatch(r"([^.`]+\.)*[^.`]*[._]", self.tables):
+            raise ValueError("tables begins the names of tables, and ends in '.' or '_': main.rag. makes main.rag.scores, "
+                             f"main.rag.nightly_ makes main.rag.nightly_scores; found {self.tables!r}")
+        if self.format is not None and self.tables is None:
+            raise ValueError("format is that of catalog tables; give tables, or leave it out (a run's files are Parquet)")
+        return self
 
 
 class Group(Settings):
@@ -245,8 +262,3 @@ PLAIN_OPTIONS = frozenset((
     "allowunquotedfieldnames", "pathglobfilter", "recursivefilelookup", "versionasof", "timestampasof",
 ))
 """Options of Spark's readers that say how a file is written."""
-
-NOT_BUILT: Mapping[str, str] = {
-    "output.tables": "catalog tables",
-}
-"""Keys that the design knows and this version does not: refused as such, not as unknown."""

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from rageval_spark.engine.sampling import told
 from rageval_spark.judges.settings import EmbeddedJudge
+from rageval_spark.report.findings import elsewhere, evidence, place
 
 MOST_SLICES = 12
 """Values of slices up to which they are shown; more are in the stats."""
@@ -76,35 +77,11 @@ def _diagnosis(findings: Sequence[Mapping[str, Any]], several: bool) -> Iterator
     if findings:
         yield "\ndiagnosis, by rules of thumb:"
     for finding in findings[:MOST_FINDINGS]:
-        where = f"where {finding['slice']} is {finding['slice_value']}" if finding["slice"] is not None else ""
-        group = f"fields {finding['field_group']}" if several else ""
-        place = ", ".join(filter(None, (where, group)))
-        yield f"  {place + ': ' if place else ''}{finding['finding']}{_spread(finding, findings)} {finding['advice']}"
-        yield f"    {', '.join(map(_shown, finding['evidence']))}"
+        where = place(finding, several)
+        yield f"  {where + ': ' if where else ''}{finding['finding']}{elsewhere(finding, findings)} {finding['advice']}"
+        yield f"    {', '.join(map(evidence, finding['evidence']))}"
     if len(findings) > MOST_FINDINGS:
         yield f"  {len(findings) - MOST_FINDINGS} more in summary.json"
-
-
-def _spread(finding: Mapping[str, Any], findings: Sequence[Mapping[str, Any]]) -> str:
-    """Where it is worse than overall, and where it seems the same."""
-    worse = next((one for one in findings if finding["slice"] is None and one["slice"] is not None
-                  and (one["code"], one["field_group"]) == (finding["code"], finding["field_group"])), None)
-    values: dict[str, list[str]] = defaultdict(list)
-    for one in finding["also_in"][:MOST_SLICES]:
-        values[one["slice"]].append(one["slice_value"])
-    also = "; ".join(f"{column} {', '.join(those)}" for column, those in values.items())
-    end = " …" if len(finding["also_in"]) > MOST_SLICES else "."
-    worst = f"{worse['slice']} is {worse['slice_value']} ({_number(worse['evidence'][0]['average'])})" if worse else ""
-    return (f" Worst where {worst}." if worst else "") + (f" Also in {also}{end}" if also else "")
-
-
-def _shown(one: Mapping[str, Any]) -> str:
-    what = {"unanswered": "share of responses that are blank or decline, by ", "complaints": "share of complaints, "}
-    count = "" if one["count"] is None else f"95 % {_number(one['low'])}–{_number(one['high'])}, of {one['count']:,}; "
-    lower = one["direction"] == "lower"
-    limit = (f"{'over' if lower else 'under'} {_number(one['threshold'])} is bad" if one["level"] == "low" else
-             f"{'at most' if lower else 'at least'} {_number(one['threshold'])} is good")
-    return f"{what.get(one['axis'], '')}{one['metric']} {_number(one['average'])} ({count}{limit})"
 
 
 def _metrics(key: str, stats: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 SHOWN = ("metric", "score", "reason", "details")
+LISTED = ("sample_id", "field_group", "metric", "score", "passed", "status", "code", "reason")
 
 
 def failures(scores: DataFrame) -> list[Mapping[str, Any]]:
@@ -42,3 +43,11 @@ def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str,
     for row in sorted(rows, key=lambda row: (tuple(row["rank"]), row["average"], row["sample_id"], row["place"])):
         found[row["sample_id"]].append({name: row[name] for name in SHOWN})
     return found
+
+
+def missed_first(scores: DataFrame, count: int) -> list[Mapping[str, Any]]:
+    """At most `count` scores without their details: those that missed their threshold, then those without a score, then the
+    rest. Starts one job."""
+    order = F.when(~F.col("passed"), 0).when(F.col("passed").isNull(), 1).otherwise(2)
+    rows = scores.orderBy(order, "sample_id", "field_group", "metric").limit(count)
+    return [row.asDict() for row in rows.select(*LISTED).collect()]

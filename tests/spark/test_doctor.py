@@ -50,6 +50,7 @@ def test_a_sound_setup(spark: SparkSession, judge: JudgeServer, tmp_path: Path) 
     ({"slices": ["colour"]}, "input", "colour"),
     ({"input": {"path": "no/such.jsonl"}}, "input", "no/such.jsonl"),
     ({"judge": {"model": "judge", "base_url": "http://127.0.0.1:9/v1", "max_attempts": 1}}, "judge", "127.0.0.1:9"),
+    ({"output": {"tables": "nowhere.rag."}}, "output", "nowhere"),
 ])
 def test_what_is_wrong_is_named(spark: SparkSession, judge: JudgeServer, tmp_path: Path, changes: dict[str, Any], what: str,
                                 says: str) -> None:

@@ -166,14 +166,17 @@ def test_a_comparison_is_on_the_page(made: Run, tmp_path: Path) -> None:
 
 
 def test_findings_and_the_noise_of_the_judge_are_on_the_page(made: Run) -> None:
-    assert "Where it goes wrong" not in html(made)
-    finding = {"slice": "lang", "slice_value": "<b>", "part": "retrieval", "finding": "The text is not found", "advice": "Look",
-               "evidence": [{"metric": "context_recall", "value": 0.41234, "n": 5}, {"metric": "x", "value": None}, "of 5"]}
+    manifest = made.folder.read_json("manifest.json")
+    assert "What to mend first" not in rendered(manifest, {**made.summary, "diagnosis": []}, data(made))
+    shown = {"axis": "recall", "metric": "context_recall", "level": "low", "average": 0.41234, "low": 0.3, "high": 0.5,
+             "count": 5, "threshold": 0.85, "direction": "higher", "share": None}
+    finding = {"code": "NOT_FOUND", "field_group": "q", "slice": "lang", "slice_value": "<b>", "part": "retrieval", "sure": True,
+               "finding": "The text is not found", "advice": "Look", "also_in": [], "heuristic": False, "evidence": [shown]}
     shift = {"count": 9, "mean": 0.01, "low": -0.02, "high": 0.04, "std_dev": 0.1, "decisions": 30, "agreed": 28}
     noise = {"prompts": 20, "since": "one", "samples": 9, "metrics": {"q": {"faithfulness": shift}}, "drift": ["it says <no>"]}
-    manifest = made.folder.read_json("manifest.json")
-    page = rendered(manifest, {**made.summary, "diagnosis": [finding, {}], "noise": noise}, data(made))
-    for said in ("The text is not found", "context_recall</bdi> 0.412; ", "of 5", "&lt;b&gt;", "28 of 30", "+0.100",
+    page = rendered(manifest, {**made.summary, "diagnosis": [finding] * 12, "noise": noise}, data(made))
+    for said in ("The text is not found", "context_recall 0.412 (95 % 0.300–0.500, of 5; under 0.850 is bad)", "&lt;b&gt;",
+                 "2 more in summary.json", "28 of 30", "+0.100",
                  "it says &lt;no&gt;"):
         assert said in page, said
 

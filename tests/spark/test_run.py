@@ -91,9 +91,8 @@ def finished(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
         (folder / "config.yaml").write_text(json.dumps(values(folder, judge, gates={"coverage": 0.5, **by_language})))
         patch.setattr(sys, "argv", ["evaluate.py", str(folder / "config.yaml"), "--run-id", "first", "--json",
                                     "--junit", str(folder / "junit.xml")])
-        with pytest.raises(SystemExit) as ended, contextlib.redirect_stdout(io.StringIO()) as printed:
-            runpy.run_path(str(JOB), run_name="__main__")
-        assert ended.value.code == 0
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            runpy.run_path(str(JOB), run_name="__main__")  # which no exit ends where all is well
         done = Run(Folder(str(folder / "out/runs/first")), spark, json.loads(printed.getvalue()))
         rows = pq.read_table(folder / "out/runs/first/scores").to_pylist()
         scores = {(row["sample_id"], row["field_group"], row["metric"]): row for row in rows}

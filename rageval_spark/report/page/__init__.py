@@ -50,7 +50,8 @@ def rendered(manifest: Mapping[str, Any], summary: Mapping[str, Any], data: Mapp
     return Page(environment.from_string(_text("page.html.j2")).render(
         summary=summary, manifest=manifest, began=began, notes=data["notes"], verdict=figures.verdict(summary),
         groups=figures.metrics(summary, manifest, bars), unscored=figures.unscored(summary),
-        slices=figures.slices(summary, bars), diagnosis=summary.get("diagnosis") or [], comparison=figures.compared(comparison),
+        slices=figures.slices(summary, bars), diagnosis=figures.findings(summary),
+        more_findings=len(summary["diagnosis"]) - figures.MOST_FINDINGS, comparison=figures.compared(comparison),
         noise=figures.noise(summary), usage=summary["usage"], made=figures.made(manifest),
         samples=[viewed(sample, summary["scale"]) for sample in data["samples"]],
         style=Markup(style), script=Markup(script), style_hash=_hash(style), script_hash=_hash(script)))

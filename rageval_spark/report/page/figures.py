@@ -13,6 +13,7 @@ from rageval_spark.engine.sampling import told
 from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.report.catalogue import parts
+from rageval_spark.report.findings import elsewhere, evidence, place
 from rageval_spark.report.page import charts
 from rageval_spark.report.page.gather import shown_values
 from rageval_spark.score import FAILED, SKIPPED
@@ -21,6 +22,7 @@ LAYERS = {"retrieval": "Retrieval: was the right text found?", "generation": "Ge
           "end_to_end": "End to end: is the answer right?", "agent": "Agent: were the right steps taken?"}
 MOST_CHARTS = 300
 """Charts of slices in a page; beyond, slices have numbers alone."""
+MOST_FINDINGS = 10
 
 Key = tuple[str | None, str | None, str, str]
 """Slice and its value (both None for all rows), field group, metric."""
@@ -147,3 +149,11 @@ def made(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {"versions": ", ".join(f"{name} {version}" for name, version in manifest["versions"].items() if version),
             "models": ", ".join(dict.fromkeys(str(judge.get("model")) for judge in manifest["judges"])),
             "yaml": yaml.safe_dump(told, allow_unicode=True, sort_keys=False, width=100)}
+
+
+def findings(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The first findings of the diagnosis, in words."""
+    found = summary["diagnosis"]
+    several = len(summary["metrics_score"]) > 1
+    return [{**one, "place": place(one, several), "elsewhere": elsewhere(one, found),
+             "evidence": [*map(evidence, one["evidence"])]} for one in found[:MOST_FINDINGS]]

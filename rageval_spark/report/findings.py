@@ -1,0 +1,45 @@
+"""Findings of a diagnosis in words, for the terminal and the page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST_VALUES = 12
+"""Values of slices that are named; more are in the summary."""
+Said = Mapping[str, Any]
+"""A finding as the summary has it (Finding.to_dict)."""
+
+
+def place(finding: Said, several: bool) -> str:
+    """Where it holds: the value of a slice, the field group where there are several; empty for all samples."""
+    where = f"where {finding['slice']} is {finding['slice_value']}" if finding["slice"] is not None else ""
+    return ", ".join(filter(None, (where, f"fields {finding['field_group']}" if several else "")))
+
+
+def elsewhere(finding: Said, findings: Sequence[Said]) -> str:
+    """Where it is worse than overall, and where it seems the same, as sentences with a blank before them."""
+    worse = next((one for one in findings if finding["slice"] is None and one["slice"] is not None
+                  and (one["code"], one["field_group"]) == (finding["code"], finding["field_group"])), None)
+    values: dict[str, list[str]] = defaultdict(list)
+    for one in finding["also_in"][:MOST_VALUES]:
+        values[one["slice"]].append(one["slice_value"])
+    also = "; ".join(f"{column} {', '.join(those)}" for column, those in values.items())
+    end = " …" if len(finding["also_in"]) > MOST_VALUES else "."
+    worst = f"{worse['slice']} is {worse['slice_value']} ({_number(worse['evidence'][0]['average'])})" if worse else ""
+    return (f" Worst where {worst}." if worst else "") + (f" Also in {also}{end}" if also else "")
+
+
+def evidence(one: Mapping[str, Any]) -> str:
+    """A metric that shows it, with its interval and what it is held against."""
+    what = {"unanswered": "share of responses that are blank or decline, by ", "complaints": "share of complaints, "}
+    count = "" if one["count"] is None else f"95 % {_number(one['low'])}–{_number(one['high'])}, of {one['count']:,}; "
+    lower = one["direction"] == "lower"
+    limit = (f"{'over' if lower else 'under'} {_number(one['threshold'])} is bad" if one["level"] == "low" else
+             f"{'at most' if lower else 'at least'} {_number(one['threshold'])} is good")
+    return f"{what.get(one['axis'], '')}{one['metric']} {_number(one['average'])} ({count}{limit})"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
