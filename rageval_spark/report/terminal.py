@@ -116,7 +116,8 @@ def _gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     sliced: dict[tuple[str, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for gate in gates:
         if gate["slice"] is None:
-            yield f"gate {gate['gate']}: {gate['said']}: {'met' if gate['met'] else 'NOT MET'}"
+            outcome = {True: "met", False: "NOT MET", None: "not decided"}[gate["met"]]
+            yield f"gate {gate['gate']}: {gate['said']}: {outcome}"
         else:
             sliced[gate["metric"], gate["figure"], gate["slice"], gate["field_group"]].append(gate)
     for (metric, figure, column, group), mine in sliced.items():
