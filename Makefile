@@ -20,7 +20,12 @@ quickstart: install
 test: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+ifeq ($(TESTS),)
+	$(BIN)/python -m pytest tests --ignore=tests/spark
+	$(BIN)/python -m pytest tests/spark -n 2 --dist loadfile  # Spark leaves a core idle between its jobs
+else
 	$(BIN)/python -m pytest $(TESTS)
+endif
 
 # The tests on Spark under another version of it, in an environment of its own: make test-spark-3.5
 test-spark-%: .venv-spark-%/installed

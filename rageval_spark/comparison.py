@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rageval_spark.run import Run
 
 LEAST_COVERAGE = 0.95
+LEAST_PAIRED = 0.5
+"""The share of the samples scored in BASE that NEW must have scored too for a metric to be ranked."""
 SURE = 0.05
 """A difference is told where chance alone makes it, or a larger one, less often than this."""
 
@@ -45,8 +47,8 @@ class Comparison:
 
     @property
     def ranked(self) -> bool:
-        """Whether all metrics were judged often enough on both sides to be ranked."""
-        return not any(line.verdict == "not ranked" for line in self.lines)
+        """Whether of all metrics enough samples were judged on both sides for them to be ranked."""
+        return not any(line.verdict in ("not ranked", "nothing to compare") for line in self.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it but the pairs, as JSON-ready values."""
@@ -106,13 +108,13 @@ def of_runs(old: Recorded, new: Recorded) -> tuple[list[Match], list[str]]:
     """What is compared of two runs: metrics of the same field group and name, else those that each has once; and a
     sentence for each that has no partner."""
     left, right = _metrics(old), _metrics(new)
-    matches = [Match(name, group, group) for group, name in left if (group, name) in right]
+    matches = [_match(new, name, group, group) for group, name in left if (group, name) in right]
     rest = [{key for key in one if key not in other} for one, other in ((left, right), (right, left))]
     names = [[name for _, name in keys] for keys in rest]
     for group, name in left:
         if (group, name) in rest[0] and names[0].count(name) == names[1].count(name) == 1:
             partner = next(there for there, called in rest[1] if called == name)
-            matches.append(Match(name, group, partner))
+            matches.append(_match(new, name, group, partner))
             rest[0].discard((group, name))
             rest[1].discard((partner, name))
     order = {key: place for place, key in enumerate(left)}
@@ -129,7 +131,15 @@ def _of_groups(run: Recorded, groups: tuple[str, str]) -> tuple[list[Match], lis
     metrics = [[name for group, name in _metrics(run) if group == key] for key in keys]
     unmatched = [f"not compared, since it is only in {key}: {name}" for key, mine, others in
                  ((keys[0], metrics[0], metrics[1]), (keys[1], metrics[1], metrics[0])) for name in mine if name not in others]
-    return [Match(name, keys[0], keys[1]) for name in metrics[0] if name in metrics[1]], unmatched
+    return [_match(run, name, *keys) for name in metrics[0] if name in metrics[1]], unmatched
+
+
+def _match(new: Recorded, name: str, base: str, group: str) -> Match:
+    """The match of a metric; the threshold is that of NEW on both sides, so that a change of it changes no verdict."""
+    told = _metrics(new)[group, name]
+    known = CATALOGUE.get(told["metric"])
+    direction = told.get("direction") or (known.direction if known else "higher")
+    return Match(name, base, group, told["threshold"], direction == "lower")
 
 
 def _group(run: Recorded, named: str) -> str:
@@ -166,9 +176,7 @@ def ranked(cells: Sequence[Cell], run: Recorded, least: float) -> list[Compared]
 
 
 def _compared(cell: Cell, run: Recorded) -> Compared:
-    told = _metrics(run)[cell.match.new, cell.match.metric]
-    known = CATALOGUE.get(told["metric"])
-    direction = told.get("direction") or (known.direction if known else "higher")
+    direction = "lower" if cell.match.lower else "higher"
     found = difference(cell.sums, cell.values) if cell.sums else None
     noise = run.summary.get("noise") or {}
     shift = noise.get("metrics", {}).get(cell.match.new, {}).get(cell.match.metric)
@@ -181,7 +189,7 @@ def _verdict(line: Compared, p: float | None, least: float) -> str:
     coverage = [counts.coverage for counts in line.counts.values() if counts.coverage is not None]
     if line.found is None:
         return "nothing to compare"
-    if min(coverage) < least:
+    if min(coverage) < least or line.few > (1 - LEAST_PAIRED if least else 1.0):
         return "not ranked"
     if p is None or p >= SURE:
         return "no difference shown"
@@ -191,6 +199,8 @@ def _verdict(line: Compared, p: float | None, least: float) -> str:
 def _doubts(old: Recorded, new: Recorded, lines: Iterable[Compared], of_runs: bool) -> list[str]:
     """What speaks against taking the difference for one of the two systems."""
     said = doubts(old.files, new.files) if of_runs else []
+    if of_runs and str(old.folder) == str(new.folder):
+        said.insert(0, "both are the same run")
     for line in lines:
         for side, name in ((BASE, old.run_id), (NEW, new.run_id)):
             counts = line.counts[side]
@@ -198,6 +208,6 @@ def _doubts(old: Recorded, new: Recorded, lines: Iterable[Compared], of_runs: bo
             if alone > 0.05:
                 other = line.counts[NEW if side == BASE else BASE]
                 said.append(f"{line.metric}: {counts.alone:,} of {counts.scored:,} samples scored in {name} have no score on the "
-                            f"other side ({other.failed:,} failed, {other.skipped:,} skipped, {other.missing:,} not in it): they "
-                            f"are left out of both averages")
+                            f"other side, where {other.failed:,} failed, {other.skipped:,} were skipped and {other.missing:,} "
+                            f"are not there: they are left out of both averages")
     return said

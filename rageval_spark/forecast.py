@@ -65,7 +65,7 @@ class Estimate:
 class Forecast:
     """What a run will take. `prompts` are those that no stored reply answers, `reused` those that one does; `cost` is
     live and None where a price is not known, `hours` the time at the limits. `rows` are those that are judged; `sample` tells
-    of how many, where a part is chosen."""
+    of how many, where a part is chosen. `repeats` are the prompts that may be asked once more (judge.repeat), beside these."""
 
     rows: int
     played: int
@@ -74,6 +74,7 @@ class Forecast:
     hours: float
     examples: Sequence[tuple[str, str]]
     sample: Mapping[str, Any] | None = None
+    repeats: int = 0
 
     @property
     def batch_cost(self) -> Estimate | None:
@@ -99,7 +100,7 @@ def forecast(config: Config) -> Forecast:
     totals = {name: dry.estimated(name, rows) for name in COUNTED}
     known = all(endpoint.price is not None for endpoint in plan.endpoints())
     return Forecast(rows, dry.played, totals, totals["cost"] if known else None, _hours(plan, totals), dry.examples,
-                    sample)
+                    sample, plan.repeats)
 
 
 def _chosen(by_fine: Mapping[int, int]) -> list[int]:
@@ -251,6 +252,8 @@ def lines(found: Forecast) -> Iterator[str]:
         yield "cost: unknown (no price given)"
     else:
         yield f"cost: {_about(found.cost, 2)} live, {_about(found.batch_cost, 2)} in batches"
+    if found.repeats:
+        yield f"asked once more after the run, beside these: up to {found.repeats:,} prompts (judge.repeat)"
     yield f"time at the limits, with {REPLY_S:g} s a reply: {found.hours:.2f} h"
     for kind, text in found.examples:
         yield f"\n--- {kind} ---\n{text}"

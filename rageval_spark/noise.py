@@ -78,7 +78,7 @@ class Repeated:
 def last(runs: Iterable[Recorded], manifest: Mapping[str, Any]) -> Repeated | None:
     """What the last run found that was judged as this one is; None where there is none."""
     alike = [run for run in runs if run.run_id != manifest["run_id"] and judged_alike(run.files, (manifest, run.summary))]
-    return next(filter(None, (Repeated.read(run) for run in reversed(alike))), None)
+    return next((found for run in reversed(alike) if (found := Repeated.read(run)) and found.twice), None)
 
 
 def repeated(work: Work, rows: Sequence[Row], since: str) -> Repeated:
@@ -115,6 +115,8 @@ def asked_again(work: Work, samples: DataFrame, scores: DataFrame, output: Folde
         log.warning("no prompts were repeated: %s", error)
         return None
     folder.write_json(FILE, found.to_dict())
+    if not found.twice:
+        log.warning("no prompts could be asked once more: the limits of the run were reached, or nothing was scored")
     said = told(found, before)
     for sentence in said["drift"]:
         log.warning("the judge has drifted: %s", sentence)

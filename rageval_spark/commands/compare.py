@@ -21,17 +21,16 @@ def compare(
 ) -> None:
     """Say on which metrics NEW is better than BASE, by how much, and how sure that is.
 
-    Samples are paired by id; those scored in both count. Ends with 0, with 1 where a condition holds, with 3 where too many
-    judgements failed to rank a metric.
+    Samples are paired by id; those scored in both count. Ends with 0, with 1 where a condition holds, with 3 where a metric is
+    not ranked, because too many judgements failed or too few samples are in both.
     """
     from rageval_spark.comparison import compare as compared
     from rageval_spark.report.comparison import show
-    from rageval_spark.report.conditions import condition
+    from rageval_spark.report.conditions import condition, held
 
+    conditions = [condition(text) for text in fail_on or ()]
     found = compared(base, new, groups=groups, force=force)
-    names = list(dict.fromkeys(line.metric for line in found.lines))
-    broken = [(wanted, line) for wanted in (condition(text, names) for text in fail_on or ())
-              for line in found.lines if wanted.holds(line, found.scale)]
+    broken = held(conditions, found.lines, found.scale)
     if as_json:
         said = {**found.to_dict(), "failed_on": [{"condition": wanted.text, "metric": line.metric} for wanted, line in broken]}
         print(json.dumps(said, ensure_ascii=False, allow_nan=False))

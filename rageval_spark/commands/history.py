@@ -64,6 +64,8 @@ def _show(entries: Sequence[Entry], metric: str | None) -> None:
     for title, table in _averages(entries, metric):
         out.print(title, soft_wrap=True)
         out.print(table)
+    out.print("Averages are of all that was scored in a run; `rageval compare` holds two runs against each other over the "
+              "samples of both.", soft_wrap=True)
     for entry in entries:
         if entry.before and entry.changes:
             out.print(f"changed from {entry.before.run_id} to {entry.run_id}:")

@@ -26,8 +26,8 @@ def pick(
 ) -> None:
     """Pick samples of a finished run for people to judge: a row per sample and metric, with the score and the texts.
 
-    Fill in `label` with what the score should be, from 0 to 1 as it is, leave empty what you do not know, and `comment` as you
-    like.
+    Fill in `label` with 1 where the sample is good by this metric and 0 where it is bad, also where a low score is good (or with
+    a grade, for which `rageval agree` has --scale); leave empty what you do not know, and `comment` as you like.
     """
     chosen = [name for name, wanted in (("worst", worst), ("borderline", borderline), ("random", random)) if wanted]
     if len(chosen) > 1:
@@ -50,7 +50,7 @@ def pick(
             raise ConfigError(f"{output} cannot be written: {error}") from None
         if as_table and (ids := spoilt(found.rows)):
             notes.append(f"a spreadsheet changes ids such as {ids[0]}: have it take the column sample_id as text, or use .jsonl")
-        print(f"{found.samples} samples, {len(found.rows)} rows in {output}. Fill in the column label")
+        print(f"{found.samples} samples, {len(found.rows)} rows in {output}. Fill in the column label: 1 is good, 0 is bad")
     for note in notes:
         print(f"rageval: {note}", file=sys.stderr)
 

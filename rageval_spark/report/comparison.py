@@ -44,6 +44,11 @@ class Compared:
         return bool(self.found and self.noise is not None and abs(self.found.difference) <= self.noise)
 
     @property
+    def few(self) -> float:
+        """The share of the samples scored in BASE that have no score in NEW."""
+        return self.counts[BASE].alone / self.counts[BASE].scored if self.counts and self.counts[BASE].scored else 0.0
+
+    @property
     def size(self) -> str | None:
         """The effect in a word."""
         if self.found is None or self.found.effect is None:
@@ -56,6 +61,9 @@ class Compared:
         if self.found is None:
             return f"nothing to compare {on}: no sample is scored on both sides"
         n, d = f"n = {self.found.count:,}", self.found.difference * scale
+        if self.verdict == "not ranked" and self.few > 0.5:
+            return (f"not ranked {on}: of {self.counts[BASE].scored:,} samples scored in {base} only {self.found.count:,} are "
+                    f"scored in {new}; --force compares those that are there")
         if self.verdict == "not ranked":
             shares = ", ".join(f"{counts.coverage:.1%} in {name}" for counts, name in
                                ((self.counts[BASE], base), (self.counts[NEW], new)) if counts.coverage is not None)
@@ -63,7 +71,9 @@ class Compared:
         low, high = self.found.low, self.found.high
         interval = f" [{low * scale:.3f}, {high * scale:.3f}]" if low is not None and high is not None else ""
         if self.verdict == "no difference shown":
-            shown = f"; as many samples show one from {self.found.detectable * scale:.3f} on" if self.found.detectable else ""
+            detectable = (self.found.detectable or 0.0) * scale
+            shown = "; too few samples to be sure" if abs(d) >= detectable > 0 else \
+                f"; as many samples show one from {detectable:.3f} on" if detectable else ""
             return f"no difference shown {on}: {d:+.3f}{interval}, {n}{shown}"
         lower = " (lower is better)" if self.direction == "lower" else ""
         if low is not None and high is not None and low * high > 0:  # told as what it is better or worse by

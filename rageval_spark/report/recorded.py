@@ -34,7 +34,8 @@ def recorded(path: str) -> Recorded:
         manifest = folder.read_json("manifest.json")
     except (FileNotFoundError, NotADirectoryError):
         there = (folder / "runs").folders()
-        runs = f"; it is an output folder, with the runs {', '.join(f'{path}/runs/{name}' for name in there)}" if there else ""
+        runs = f"; it is an output folder, with the runs {', '.join(f'{path}/runs/{name}' for name in there)}" if there else \
+            "" if folder.exists() else ", nor a folder of that name. A run is named by its folder, such as out/runs/nightly"
         raise InputError(f"{path} holds no run: there is no manifest.json in it{runs}") from None
     except ValueError as error:
         raise InputError(f"{path}/manifest.json cannot be read: {error}") from None

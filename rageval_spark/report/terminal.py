@@ -18,7 +18,6 @@ from rageval_spark.report.findings import elsewhere, evidence, place
 MOST_SLICES = 12
 """Values of slices up to which they are shown; more are in the stats."""
 MOST_FINDINGS = 3
-SAID: Mapping[bool | None, str] = {True: "met", False: "NOT MET", None: "not decided"}
 WIDE = 160
 
 
@@ -117,7 +116,8 @@ def _gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     sliced: dict[tuple[str, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for gate in gates:
         if gate["slice"] is None:
-            yield f"gate {gate['gate']}: {gate['said']}: {SAID[gate['met']]}"
+            outcome = {True: "met", False: "NOT MET", None: "not decided"}[gate["met"]]
+            yield f"gate {gate['gate']}: {gate['said']}: {outcome}"
         else:
             sliced[gate["metric"], gate["figure"], gate["slice"], gate["field_group"]].append(gate)
     for (metric, figure, column, group), mine in sliced.items():

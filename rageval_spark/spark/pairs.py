@@ -19,11 +19,14 @@ CELL = ("place", "slice", "slice_value")
 
 @dataclass(frozen=True)
 class Match:
-    """A metric under its name, and the field group that it was scored through on either side."""
+    """A metric under its name, the field group that it was scored through on either side, and the threshold (in [0, 1]) by
+    which its scores pass on both: at least it, or at most where `lower` is better."""
 
     metric: str
     base: str
     new: str
+    threshold: float = 0.5
+    lower: bool = False
 
     @property
     def field_group(self) -> str:
@@ -84,11 +87,20 @@ def paired(base: DataFrame, new: DataFrame, matches: Sequence[Match], slices: Se
     sides = [_side(scores, side, matches, slices) for side, scores in ((BASE, base), (NEW, new))]
     aggregates = [figure for side in SIDES for figure in (
         F.avg(F.when(F.col("side") == (side == NEW), F.col("score"))).alias(side),
-        F.max(F.when(F.col("side") == (side == NEW), F.col("status"))).alias(f"{side}_status"),
-        F.min(F.when(F.col("side") == (side == NEW), F.col("passed"))).alias(f"{side}_passed"))]
+        F.max(F.when(F.col("side") == (side == NEW), F.col("status"))).alias(f"{side}_status"))]
     together = sides[0].unionByName(sides[1]).groupBy("place", "sample_id").agg(
         *aggregates, *(F.max(f"slice{place}").alias(f"slice{place}") for place in range(len(slices))))
-    return together.withColumn("difference", F.col(NEW) - F.col(BASE))
+    passed = (_passed(F.col(side), matches).alias(f"{side}_passed") for side in SIDES)
+    return together.select("*", (F.col(NEW) - F.col(BASE)).alias("difference"), *passed)
+
+
+def _passed(score: Column, matches: Sequence[Match]) -> Column:
+    """Whether the average of a sample's scores meets the threshold; null where it has none."""
+    passed: Column = F.lit(None).cast("boolean")
+    for number, match in enumerate(matches):
+        meets = score <= match.threshold if match.lower else score >= match.threshold
+        passed = F.when(F.col("place") == number, meets).otherwise(passed)
+    return passed
 
 
 def _side(scores: DataFrame, side: str, matches: Sequence[Match], slices: Sequence[str]) -> DataFrame:
@@ -99,7 +111,7 @@ def _side(scores: DataFrame, side: str, matches: Sequence[Match], slices: Sequen
         place = F.when((F.col("field_group") == group) & (F.col("metric") == match.metric), number).otherwise(place)
     values = (F.xxhash64(F.col("slices")[F.lit(name)]).alias(f"slice{number}") for number, name in enumerate(slices))
     status = F.array_position(F.array(*map(F.lit, STATUSES)), F.col("status")).cast("int")
-    return scores.select(place.alias("place"), "sample_id", "score", status.alias("status"), "passed",
+    return scores.select(place.alias("place"), "sample_id", "score", status.alias("status"),
                          F.lit(side == NEW).alias("side"), *values).where("place is not null")
 
 

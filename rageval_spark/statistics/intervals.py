@@ -13,12 +13,13 @@ def interval(average: float | None, std_dev: float | None, count: float, binary:
     """A 95 % interval of an average of scores in [0, 1]; (None, None) below two scores.
 
     `count` is how many there are; of weighted scores, how many of equal weight would tell as much.
-    Wilson's for 0/1 scores; else Student's t with the sample's standard deviation (from the population's), cut to [0, 1].
+    Wilson's for 0/1 scores, and where all scores are 0 or all are 1, of which Student's t would be too sure; else Student's t
+    with the sample's standard deviation (from the population's), cut to [0, 1].
     """
     if average is None or std_dev is None or count < 2:
         return None, None
     upper = (1 + CONFIDENCE) / 2
-    if binary:
+    if binary or (std_dev == 0 and average in (0, 1)):
         z = float(norm.ppf(upper))
         centre = (average + z * z / (2 * count)) / (1 + z * z / count)
         half = z / (1 + z * z / count) * math.sqrt(average * (1 - average) / count + z * z / (4 * count * count))

@@ -80,7 +80,8 @@ class Difference:
 def difference(sums: Sums, values: Numbers | None = None, seed: int = 7) -> Difference:
     """The difference of at least one pair. `values`, the differences themselves, are read up to RESAMPLED pairs.
 
-    0/1 scores: McNemar's mid-p test (Fagerland, Lydersen and Laake 2013) and the interval of Bonett and Price (2012).
+    0/1 scores, and where no pair differs: McNemar's mid-p test (Fagerland, Lydersen and Laake 2013) and the interval of
+    Bonett and Price (2012).
     Others: Wilcoxon's signed ranks for FEW differences, else the paired t test; an interval by bootstrap with the
     percentiles widened for few pairs (Hesterberg 2015), from RESAMPLED pairs on Student's.
     """
@@ -89,7 +90,7 @@ def difference(sums: Sums, values: Numbers | None = None, seed: int = 7) -> Diff
     if n < 2:
         return found
     error = sums.std_dev / math.sqrt(n)
-    if sums.binary:
+    if sums.binary or not sums.rose + sums.fell:
         p, test = mcnemar(sums.rose, sums.fell), "McNemar, mid-p"
         low, high = _bonett_price(sums)
     else:
@@ -120,10 +121,7 @@ def _bonett_price(sums: Sums) -> tuple[float, float]:
 
 
 def _tested(sums: Sums, values: Numbers | None, error: float) -> tuple[float, str]:
-    changed = sums.rose + sums.fell
-    if changed == 0:
-        return 1.0, "none: no pair differs"
-    if values is not None and changed <= FEW:
+    if values is not None and sums.rose + sums.fell <= FEW:
         # differences of scores such as 1/3 and 2/3 that ought to be equal differ by the noise of floating point
         return float(wilcoxon(np.round(values, 9)).pvalue), "Wilcoxon signed-rank"
     if error <= 1e-12:
