@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, of every run
 
 CONFIDENCE = 0.95
 
@@ -20,9 +20,9 @@ def interval(average: float | None, std_dev: float | None, count: float, binary:
         return None, None
     upper = (1 + CONFIDENCE) / 2
     if binary or (std_dev == 0 and average in (0, 1)):
-        z = float(norm.ppf(upper))
+        z = float(ndtri(upper))
         centre = (average + z * z / (2 * count)) / (1 + z * z / count)
         half = z / (1 + z * z / count) * math.sqrt(average * (1 - average) / count + z * z / (4 * count * count))
     else:
-        centre, half = average, float(t.ppf(upper, count - 1)) * std_dev / math.sqrt(count - 1)
+        centre, half = average, float(stdtrit(count - 1, upper)) * std_dev / math.sqrt(count - 1)
     return max(0.0, centre - half), min(1.0, centre + half)

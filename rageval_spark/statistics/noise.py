@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import fisher_exact, norm
+from scipy.special import ndtri
 
 from rageval_spark.statistics.intervals import CONFIDENCE
 from rageval_spark.statistics.paired import Sums, difference
@@ -55,7 +55,7 @@ def floor(told: Mapping[str, Any], count: int) -> float | None:
     if told["count"] < 2 or told["low"] is None:
         return None
     steady = abs(told["mean"]) if told["low"] > 0 or told["high"] < 0 else 0.0
-    return steady + float(norm.ppf((1 + CONFIDENCE) / 2)) * float(told["std_dev"]) / math.sqrt(count)
+    return steady + float(ndtri((1 + CONFIDENCE) / 2)) * float(told["std_dev"]) / math.sqrt(count)
 
 
 def drift(now: Shift, then: Shift, same: Sequence[tuple[float, float]]) -> str | None:
@@ -71,6 +71,8 @@ def drift(now: Shift, then: Shift, same: Sequence[tuple[float, float]]) -> str |
             return (f"the judge's scores of the same {found.count} samples moved by {found.difference:+.3f} since the last run "
                     f"[{found.low:+.3f}, {found.high:+.3f}]")
     if now.decisions and then.decisions:
+        from scipy.stats import fisher_exact
+
         table = [[now.agreed, now.decisions - now.agreed], [then.agreed, then.decisions - then.agreed]]
         if float(fisher_exact(table, alternative="less").pvalue) < SURE:
             return (f"the judge agrees with its earlier decisions in {now.agreed} of {now.decisions} cases, in the last run in "

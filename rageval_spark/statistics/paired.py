@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, norm, t, wilcoxon
-from scipy.stats import bootstrap as resampled
+from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from rageval_spark.statistics.intervals import CONFIDENCE
 
@@ -98,11 +97,11 @@ def difference(sums: Sums, values: Numbers | None = None, seed: int = 7) -> Diff
         if values is not None and n <= RESAMPLED:
             low, high = bootstrap(values, seed)
         else:
-            half = float(t.ppf(UPPER, n - 1)) * error
+            half = float(stdtrit(n - 1, UPPER)) * error
             low, high = mean - half, mean + half
     # sums of equal differences leave some noise
     effect = mean / sums.std_dev if sums.std_dev > 1e-9 else None
-    detectable = float(t.ppf(UPPER, n - 1) + t.ppf(POWER, n - 1)) * error if effect is not None else None
+    detectable = float(stdtrit(n - 1, UPPER) + stdtrit(n - 1, POWER)) * error if effect is not None else None
     return Difference(n, found.base, found.new, mean, max(low, -1.0), min(high, 1.0), p, test, effect, detectable)
 
 
@@ -111,29 +110,34 @@ def mcnemar(rose: int, fell: int) -> float:
     if rose == fell:
         return 1.0
     changed, few = rose + fell, min(rose, fell)
-    return float(2 * binom.cdf(few, changed, 0.5) - binom.pmf(few, changed, 0.5))
+    fewer = bdtr(few - 1, changed, 0.5) if few else 0.0
+    return float(bdtr(few, changed, 0.5) + fewer)
 
 
 def _bonett_price(sums: Sums) -> tuple[float, float]:
     rose, fell = (sums.rose + 1) / (sums.count + 2), (sums.fell + 1) / (sums.count + 2)
-    half = float(norm.ppf(UPPER)) * math.sqrt((rose + fell - (rose - fell) ** 2) / (sums.count + 2))
+    half = float(ndtri(UPPER)) * math.sqrt((rose + fell - (rose - fell) ** 2) / (sums.count + 2))
     return rose - fell - half, rose - fell + half
 
 
 def _tested(sums: Sums, values: Numbers | None, error: float) -> tuple[float, str]:
     if values is not None and sums.rose + sums.fell <= FEW:
+        from scipy.stats import wilcoxon  # which takes a second to import
+
         # differences of scores such as 1/3 and 2/3 that ought to be equal differ by the noise of floating point
         return float(wilcoxon(np.round(values, 9)).pvalue), "Wilcoxon signed-rank"
     if error <= 1e-12:
         return 0.0, "paired t"
-    return float(2 * t.sf(abs(sums.mean / error), sums.count - 1)), "paired t"
+    return float(2 * stdtr(sums.count - 1, -abs(sums.mean / error))), "paired t"
 
 
 def bootstrap(values: Numbers, seed: int = 7) -> tuple[float, float]:
     """A 95 % interval of the mean of at least two values: percentiles of resampled means, at the widened places that
     give Student's t for normal values."""
+    from scipy.stats import bootstrap as resampled
+
     n = len(values)
-    tail = float(norm.cdf(math.sqrt(n / (n - 1)) * t.ppf(1 - UPPER, n - 1)))
+    tail = float(ndtr(math.sqrt(n / (n - 1)) * stdtrit(n - 1, 1 - UPPER)))
     low, high = resampled((values,), np.mean, confidence_level=1 - 2 * tail, method="percentile", n_resamples=DRAWS,
                           batch=DRAWS // 10, random_state=np.random.default_rng(seed)).confidence_interval
     return float(low), float(high)
