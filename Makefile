@@ -21,8 +21,8 @@ test: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 ifeq ($(TESTS),)
-	$(BIN)/python -m pytest tests --ignore=tests/spark
-	$(BIN)/python -m pytest tests/spark -n 2 --dist loadfile  # Spark leaves a core idle between its jobs
+	$(BIN)/python -m pytest tests/engine  # in real time, so by themselves
+	$(BIN)/python -m pytest tests --ignore=tests/engine -n 2 --dist loadfile  # Spark leaves a core idle between its jobs
 else
 	$(BIN)/python -m pytest $(TESTS)
 endif

@@ -125,6 +125,6 @@ def test_the_statistics_hand_over_the_extremes() -> None:
             "measure:partial": None}
     row = Row(slice=None, slice_value=None, field_group="messages", metric="turn_efficiency", total=2, count=0, n_skipped=2,
               n_failed=0, average=None, min=None, max=None, std_dev=None, pass_rate=None, quantiles=None,
-              scored=0.0, failed=0.0, effective=0, **sums)
+              scored=0.0, failed=0.0, effective=0, n_answered=0, n_unanswered=0, **sums)
     extra = _stat(row, MetricUse(TurnEfficiency(), "turn_efficiency"), "run")["extra"]
     assert extra == {"average_turns": 3.5, "max_turns": 5.0, "min_turns": 2.0, "single_turn_rate": 0.0, "mostly_single_turn": 0.0}
