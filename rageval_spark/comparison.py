@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rageval_spark.run import Run
 
 LEAST_COVERAGE = 0.95
-LEAST_PAIRED = 0.5
-"""The share of the samples scored in BASE that NEW must have scored too for a metric to be ranked."""
 SURE = 0.05
 """A difference is told where chance alone makes it, or a larger one, less often than this."""
 
@@ -189,7 +187,7 @@ def _verdict(line: Compared, p: float | None, least: float) -> str:
     coverage = [counts.coverage for counts in line.counts.values() if counts.coverage is not None]
     if line.found is None:
         return "nothing to compare"
-    if min(coverage) < least or line.few > (1 - LEAST_PAIRED if least else 1.0):
+    if min(coverage) < least or (least and line.few):
         return "not ranked"
     if p is None or p >= SURE:
         return "no difference shown"

@@ -88,7 +88,7 @@ def _result(row: Mapping[str, Any], limit: float, base: Recorded | None, held: H
 def _drop(row: Mapping[str, Any], base: Recorded, match: Match, line: Compared | None, scale: int) -> tuple[float, str] | None:
     """By how much the average is worse, and that in words; None where one of the runs has none."""
     worse = 1 if match.lower else -1
-    if line and line.found and line.few <= 1 - comparison.LEAST_PAIRED:
+    if line and line.found and not line.few:
         low, high = line.found.low, line.found.high
         ends = [] if low is None or high is None else sorted((worse * low * scale, worse * high * scale))
         drop = worse * line.found.difference * scale

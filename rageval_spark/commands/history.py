@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rageval_spark.errors import ConfigError, StoreError
+from rageval_spark.report.findings import number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -87,7 +88,7 @@ def _facts(entries: Sequence[Entry]) -> Table:
         gates = f"{len(entry.missed):,} NOT MET" if entry.missed else "met" if entry.summary else entry.status
         table.add_row(entry.run_id, *([str(entry.manifest.get("name") or "")] if len(names) > 1 else []), began,
                       ", ".join(entry.judges), "" if rows is None else f"{rows:,}",
-                      _number((entry.summary or {}).get("coverage")), gates)
+                      number((entry.summary or {}).get("coverage")), gates)
     return table
 
 
@@ -114,18 +115,14 @@ def _averages(entries: Sequence[Entry], only: str | None) -> Iterator[tuple[str,
 
 
 def _more(figures: Mapping[str, Any]) -> list[str]:
-    interval = "–".join(_number(figures[end]) for end in ("ci_low", "ci_high") if figures[end] is not None)
-    return [interval, _number(figures["pass_rate"]), *(str(figures[name]) for name in ("count", "n_skipped", "n_failed"))]
+    interval = "–".join(number(figures[end]) for end in ("ci_low", "ci_high") if figures[end] is not None)
+    return [interval, number(figures["pass_rate"]), *(str(figures[name]) for name in ("count", "n_skipped", "n_failed"))]
 
 
 def _average(entry: Entry, key: tuple[str, str]) -> str:
     average, change = entry.figures.get(key, {}).get("average"), entry.change(key)
     arrow = "" if change is None or f"{abs(change):.3f}" == "0.000" else f" {'↑' if change > 0 else '↓'}{abs(change):.3f}"
-    return _number(average) + arrow
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return number(average) + arrow
 
 
 def _said(change: Mapping[str, Any]) -> str:

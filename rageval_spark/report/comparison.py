@@ -15,6 +15,8 @@ from rageval_spark.statistics.paired import Difference
 EFFECTS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 """What a difference is called up to so many standard deviations (Cohen 1988); beyond it is large."""
 MOST_SLICE_LINES = 40
+LEAST_PAIRED = 0.5
+"""The share of the samples scored in BASE that NEW must have scored too for a metric to be ranked."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,10 @@ class Compared:
         return bool(self.found and self.noise is not None and abs(self.found.difference) <= self.noise)
 
     @property
-    def few(self) -> float:
-        """The share of the samples scored in BASE that have no score in NEW."""
-        return self.counts[BASE].alone / self.counts[BASE].scored if self.counts and self.counts[BASE].scored else 0.0
+    def few(self) -> bool:
+        """Whether NEW has scored less than LEAST_PAIRED of the samples scored in BASE."""
+        counts = self.counts.get(BASE)
+        return counts is not None and counts.alone > (1 - LEAST_PAIRED) * counts.scored
 
     @property
     def size(self) -> str | None:
@@ -61,7 +64,7 @@ class Compared:
         if self.found is None:
             return f"nothing to compare {on}: no sample is scored on both sides"
         n, d = f"n = {self.found.count:,}", self.found.difference * scale
-        if self.verdict == "not ranked" and self.few > 0.5:
+        if self.verdict == "not ranked" and self.few:
             return (f"not ranked {on}: of {self.counts[BASE].scored:,} samples scored in {base} only {self.found.count:,} are "
                     f"scored in {new}; --force compares those that are there")
         if self.verdict == "not ranked":

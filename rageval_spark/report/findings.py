@@ -27,19 +27,20 @@ def elsewhere(finding: Said, findings: Sequence[Said]) -> str:
         values[one["slice"]].append(one["slice_value"])
     also = "; ".join(f"{column} {', '.join(those)}" for column, those in values.items())
     end = " …" if len(finding["also_in"]) > MOST_VALUES else "."
-    worst = f"{worse['slice']} is {worse['slice_value']} ({_number(worse['evidence'][0]['average'])})" if worse else ""
+    worst = f"{worse['slice']} is {worse['slice_value']} ({number(worse['evidence'][0]['average'])})" if worse else ""
     return (f" Worst where {worst}." if worst else "") + (f" Also in {also}{end}" if also else "")
 
 
 def evidence(one: Mapping[str, Any]) -> str:
     """A metric that shows it, with its interval and what it is held against."""
     what = {"unanswered": "share of responses that are blank or decline, by ", "complaints": "share of complaints, "}
-    count = "" if one["count"] is None else f"95 % {_number(one['low'])}–{_number(one['high'])}, of {one['count']:,}; "
+    count = "" if one["count"] is None else f"95 % {number(one['low'])}–{number(one['high'])}, of {one['count']:,}; "
     lower = one["direction"] == "lower"
-    limit = (f"{'over' if lower else 'under'} {_number(one['threshold'])} is bad" if one["level"] == "low" else
-             f"{'at most' if lower else 'at least'} {_number(one['threshold'])} is good")
-    return f"{what.get(one['axis'], '')}{one['metric']} {_number(one['average'])} ({count}{limit})"
+    limit = (f"{'over' if lower else 'under'} {number(one['threshold'])} is bad" if one["level"] == "low" else
+             f"{'at most' if lower else 'at least'} {number(one['threshold'])} is good")
+    return f"{what.get(one['axis'], '')}{one['metric']} {number(one['average'])} ({count}{limit})"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """To three places; empty for none."""
     return "" if value is None else f"{value:.3f}"

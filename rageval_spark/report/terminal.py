@@ -13,7 +13,7 @@ from rich.table import Table
 
 from rageval_spark.engine.sampling import told
 from rageval_spark.judges.settings import EmbeddedJudge
-from rageval_spark.report.findings import elsewhere, evidence, place
+from rageval_spark.report.findings import elsewhere, evidence, number, place
 
 MOST_SLICES = 12
 """Values of slices up to which they are shown; more are in the stats."""
@@ -87,8 +87,8 @@ def _metrics(key: str, stats: Mapping[str, Mapping[str, Any]]) -> Table:
     table = Table("metric", "average", "95 %", "min", "max", "scored", "skipped", "failed", title=f"fields: {key}",
                   title_justify="left")
     for name, stat in stats.items():
-        interval = f"{_number(stat['ci_low'])}–{_number(stat['ci_high'])}" if stat["ci_low"] is not None else ""
-        figures = [_number(stat[f"score_{figure}"]) for figure in ("average", "min", "max")]
+        interval = f"{number(stat['ci_low'])}–{number(stat['ci_high'])}" if stat["ci_low"] is not None else ""
+        figures = [number(stat[f"score_{figure}"]) for figure in ("average", "min", "max")]
         table.add_row(name, figures[0], interval, *figures[1:], str(stat["score_count"]),
                       _coded(stat["n_skipped"], stat["skipped"]), _coded(stat["n_failed"], stat["failed"]))
     return table
@@ -105,7 +105,7 @@ def _slices(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
             continue
         table = Table("average (scored)", *values, title=f"by {column}", title_justify="left")
         for metric in dict.fromkeys(row["metric"] for row in mine):
-            cells = {str(row["slice_value"]): f"{_number(row['score_average']) or '–'} ({row['score_count']})"
+            cells = {str(row["slice_value"]): f"{number(row['score_average']) or '–'} ({row['score_count']})"
                      for row in mine if row["metric"] == metric}
             table.add_row(metric, *(cells.get(value, "") for value in values))
         yield table
@@ -136,13 +136,9 @@ def _missed(scores: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for score in scores:
         wrong = [claim for claim in json.loads(score["details"] or "{}").get("claims", ()) if claim.get("verdict") == 0]
         reason = (score["reason"] or "").partition("; not: " if wrong else "\0")[0]
-        yield f"{score['metric']} {_number(score['score'])}: {reason}"
+        yield f"{score['metric']} {number(score['score'])}: {reason}"
         for claim in wrong:
             yield f"  “{claim['text']}” {claim.get('reason') or ''}".rstrip()
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
 
 
 def _coded(count: int, codes: Mapping[str, int]) -> str:
