@@ -30,7 +30,7 @@ from rageval_spark.prompts.rendering import Rendering
 
 T = TypeVar("T")
 ATTEMPTS = 5
-PROBE = DetectRefusal("Which day comes after Monday?", "Tuesday comes after Monday.")
+PROBE = DetectRefusal("Which day follows Monday?", "Tuesday follows Monday.")
 
 
 def key_of(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> Secret:
