@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark.comparison import of_runs
 from rageval_spark.config import MonitorConfig, mapping, planned
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse
 from rageval_spark.engine.signals import LANGUAGE, RATES, WORDS, Watch
 from rageval_spark.errors import ConfigError, InputError, StoreError
-from rageval_spark.pick import mixed
+from rageval_spark.finished.comparison import of_runs
+from rageval_spark.finished.pick import mixed
 from rageval_spark.report import alerts, monitor_page, watched
 from rageval_spark.report.differing import doubts
 from rageval_spark.report.recorded import Recorded, recorded

@@ -25,7 +25,7 @@ def report(
     found = recorded(run)
     comparison = None
     if compare is not None:
-        from rageval_spark.comparison import compare as compared
+        from rageval_spark.finished.comparison import compare as compared
 
         comparison = compared(compare, run).to_dict()
     try:

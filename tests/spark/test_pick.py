@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from rageval_spark.cli import app
 from rageval_spark.config import parse
 from rageval_spark.errors import ConfigError, InputError
-from rageval_spark.pick import Picked, pick
+from rageval_spark.finished.pick import Picked, pick
 from rageval_spark.report.review import as_csv, as_jsonl, spoilt
 from rageval_spark.run import run
 from rageval_spark.spark.picked import picked
