@@ -15,7 +15,7 @@ install: .venv/installed
 	touch $@
 
 quickstart: install
-	$(BIN)/rageval quickstart
+	$(BIN)/rageval quickstart --open
 
 test: install
 	$(BIN)/ruff check .

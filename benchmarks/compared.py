@@ -17,7 +17,7 @@ from pathlib import Path
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from rageval_spark.comparison import compare
+from rageval_spark.finished.comparison import compare
 from rageval_spark.spark.session import own_session
 from rageval_spark.spark.tables import SCORES
 

@@ -14,7 +14,7 @@ from rageval_spark.score import Score
 
 if TYPE_CHECKING:
     from rageval_spark.columns import as_udf
-    from rageval_spark.comparison import Comparison, compare
+    from rageval_spark.finished.comparison import Comparison, compare
     from rageval_spark.run import Run, evaluate
 
 __all__ = [
@@ -23,7 +23,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-WITH_SPARK = {"Comparison": "comparison", "Run": "run", "as_udf": "columns", "compare": "comparison", "evaluate": "run"}
+WITH_SPARK = {"Comparison": "finished.comparison", "compare": "finished.comparison", "Run": "run", "evaluate": "run",
+              "as_udf": "columns"}
 """What imports Spark, with its module: it is imported when first used."""
 
 

@@ -62,7 +62,10 @@ def run(
 
 
 @app.command()
-def quickstart(output: Annotated[str, typer.Option(help="Folder of the results.")] = "out") -> None:
+def quickstart(
+    output: Annotated[str, typer.Option(help="Folder of the results.")] = "out",
+    open: Annotated[bool, typer.Option("--open", help="Open the page in the browser, where there is a desktop.")] = False,
+) -> None:
     """Evaluate sixty samples that come with the package, without a key and without a model.
 
     They are questions to the assistant of an invented company, with answers that are right, wrong in a number or a
@@ -70,13 +73,14 @@ def quickstart(output: Annotated[str, typer.Option(help="Folder of the results."
     """
     folder = Path(__file__).with_name("quickstart")
     samples = json.dumps(str(folder / "samples.jsonl"))
-    _evaluate(folder / "config.yaml", [f"input.path={samples}", f"output.path={json.dumps(output)}"], None, False)
+    _evaluate(folder / "config.yaml", [f"input.path={samples}", f"output.path={json.dumps(output)}"], None, False, open=open)
 
 
 def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: bool, wait: bool = True,
-              junit: str | None = None) -> None:
+              junit: str | None = None, open: bool = False) -> None:
     from rageval_spark.config import load
     from rageval_spark.engine.stopping import stopping
+    from rageval_spark.report.browser import opened
     from rageval_spark.report.junit import reporting
     from rageval_spark.report.terminal import show
 
@@ -99,6 +103,8 @@ def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: b
         show(done.summary, done.worst(), done.failures() if any(map(_failed, done.summary["metrics_score"].values())) else ())
         if done.page:
             print(f"report: {done.page}")
+            if open:
+                opened(done.page)
         print(done.folder)
     raise typer.Exit(done.exit_code)
 

@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark.comparison import of_runs
 from rageval_spark.config import MonitorConfig, mapping, planned
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse
 from rageval_spark.engine.signals import LANGUAGE, RATES, WORDS, Watch
 from rageval_spark.errors import ConfigError, InputError, StoreError
-from rageval_spark.pick import mixed
-from rageval_spark.report import alerts, monitor_page, watched
+from rageval_spark.finished.comparison import of_runs
+from rageval_spark.finished.pick import mixed
+from rageval_spark.report import alerts, watched
 from rageval_spark.report.differing import doubts
+from rageval_spark.report.page import days as days_page
 from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.report.review import as_csv, as_jsonl
 from rageval_spark.report.watched import DIRECTIONS, LANGUAGE_DRIFT, LENGTH_DRIFT, Counts, Figure
@@ -285,7 +286,7 @@ def _told(config: MonitorConfig, logs: Logs, folder: Folder, figures: Sequence[F
     with _storing(folder):
         folder.write_json("summary.json", summary)
         series = monitored.series(logs.spark, config.table, since) if config.table else watched.series(folder, since)
-        folder.write("report.html", monitor_page.page(summary, series).encode())
+        folder.write("report.html", days_page.page(summary, series).encode())
     return Monitored(folder, summary)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark import noise, publishing, regression
+from rageval_spark import noise, publishing
 from rageval_spark.config import Config, Diagnosis, Output, field_group, metric_of, output_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
 from rageval_spark.engine.budget import COST, HOURS, earlier
@@ -24,7 +24,8 @@ from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.work import Work
 from rageval_spark.errors import ConfigError, InputError, Interrupted, Pending, RagevalError, ScoringFailed
-from rageval_spark.finished import Run as Run  # which callers know from here
+from rageval_spark.finished import regression
+from rageval_spark.finished.run import Run as Run  # which callers know from here
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import checked, key_of
 from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, Judge

@@ -23,7 +23,7 @@ def agree(
     A label says whether the sample is good by the metric (also where a low score is good): 0/1, yes/no, good/bad, pass/fail,
     or a number from 0 to 1; empty where nobody labelled. What `rageval pick` writes is read as it is.
     """
-    from rageval_spark.agree import agree as held
+    from rageval_spark.finished.agree import agree as held
     from rageval_spark.report.agreement import show
 
     found = held(run, labels, label=label, metric=metric, slices=slices, scale=scale, good_from=good_from)

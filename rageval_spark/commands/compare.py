@@ -24,7 +24,7 @@ def compare(
     Samples are paired by id; those scored in both count. Ends with 0, with 1 where a condition holds, with 3 where a metric is
     not ranked, because too many judgements failed or too few samples are in both.
     """
-    from rageval_spark.comparison import compare as compared
+    from rageval_spark.finished.comparison import compare as compared
     from rageval_spark.report.comparison import show
     from rageval_spark.report.conditions import condition, held
 

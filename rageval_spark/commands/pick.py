@@ -35,7 +35,7 @@ def pick(
     if output is not None:
         _writable(output)
 
-    from rageval_spark.pick import pick as picked_of
+    from rageval_spark.finished.pick import pick as picked_of
     from rageval_spark.report.review import as_csv, as_jsonl, spoilt
 
     found = picked_of(run, n, chosen[0] if chosen else "worst", metric=metric, stratify_by=stratify_by, seed=seed)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ WORDS = ((0.0, "no better than chance"), (0.2, "slight"), (0.4, "fair"), (0.6, "
 
 
 def show(found: Mapping[str, Any]) -> None:
-    """Print what rageval_spark.agree.agree() returns."""
+    """Print what rageval_spark.finished.agree.agree() returns."""
     out = console()
     for one in found["metrics"]:
         out.print(f"{one['metric']} (fields: {one['field_group']})", soft_wrap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +29,19 @@ def texts(spark: SparkSession, manifest: Mapping[str, Any], ids: Sequence[str]) 
     frame = read(spark, source, groups)
     resolved(groups, frame, source)  # whether its columns are still there
     return texts_of(normalised(frame, groups, []), groups, ids)
+
+
+def recalled(texts: Callable[[Sequence[str]], Texts], ids: Sequence[str]) -> tuple[Texts, str | None]:
+    """What `texts` finds of some ids; and a sentence where it does not find all of them, saying why."""
+    try:
+        found = texts(ids) if ids else {}
+    except InputError as error:
+        return {}, f"there are no texts of the samples: {error}"
+    known = {id for id, _ in found}
+    if lost := [id for id in ids if id not in known]:
+        return found, (f"{len(lost)} of {len(ids)} samples are without their texts, such as {lost[0]}: the row cannot be read, "
+                       f"several rows that differ have the same id, or the data has changed since the run")
+    return found, None
 
 
 def texts_of(samples: DataFrame, groups: Sequence[FieldGroup], ids: Sequence[str]) -> Texts:

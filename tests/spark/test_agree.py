@@ -15,10 +15,10 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from rageval_spark.agree import agree
 from rageval_spark.cli import app
 from rageval_spark.config import parse
 from rageval_spark.errors import RagevalError
+from rageval_spark.finished.agree import agree
 from rageval_spark.report.agreement import show
 from rageval_spark.statistics.agreement import FIGURES
 

@@ -14,9 +14,9 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from rageval_spark.cli import app
-from rageval_spark.comparison import compare
 from rageval_spark.config import parse
 from rageval_spark.errors import ConfigError, InputError
+from rageval_spark.finished.comparison import compare
 from rageval_spark.report.comparison import Compared
 from rageval_spark.run import evaluate
 from rageval_spark.spark.tables import SCORES

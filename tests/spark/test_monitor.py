@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from typer.testing import CliRunner, Result
 from rageval_spark.cli import app
 from rageval_spark.config import load_monitor, parse
 from rageval_spark.errors import ConfigError, InputError
-from rageval_spark.report.monitor_page import page
+from rageval_spark.report.page.days import page
 from rageval_spark.run import run
 from rageval_spark.spark import monitored
 from tests.judge_server import Answer, JudgeServer
@@ -124,8 +125,10 @@ def test_a_day_computed_again_replaces_its_rows_and_no_others(watched: tuple[Pat
     assert (again[None, "rows"], again["c", "rows"]) == ((3.0, 3), (1.0, 1))
     assert (tmp_path / f"out/monitor/tower/figures/{FRI}.parquet").read_bytes() == before
     html = (tmp_path / "out/monitor/tower/report.html").read_text()
-    assert html.count("<circle") == sum(row["value"] is not None for day in (FRI, SAT) for row in pq.read_table(
+    drawn = sum(group.count("<path") for group in re.findall(r'<g class="mark-symbol.*?</g>', html, re.DOTALL))
+    assert drawn == sum(row["value"] is not None for day in (FRI, SAT) for row in pq.read_table(
         tmp_path / f"out/monitor/tower/figures/{day}.parquet").to_pylist() if row["slice"] is None)
+    assert "<h2>By <bdi>tenant</bdi>, " in html
 
 
 def test_columns_that_are_not_there_leave_figures_out(spark: SparkSession, tmp_path: Path) -> None:
@@ -271,11 +274,12 @@ def test_the_job_runs_the_config_that_is_there(spark: SparkSession, tmp_path: Pa
 
 def test_texts_on_the_page_are_escaped() -> None:
     told = {"name": "m", "days": [SUN], "alerts": [], "drift": [], "picks": [], "notes": ["<script>alert(1)</script>"],
-            "scale": 1, "directions": {}, "days_below_coverage": []}
+            "scale": 1, "directions": {}, "days_below_coverage": [], "figures": []}
     from datetime import date
 
     html = page(told, [{"day": date(2026, 11, 29), "figure": "<b>", "value": 0.5, "count": 3, "ci_low": None, "ci_high": None}])
-    assert "<script>" not in html
+    assert "&lt;script&gt;alert(1)" in html
+    assert "<script>alert" not in html
     assert "<b>" not in html
 
 

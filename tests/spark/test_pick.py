@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from rageval_spark.cli import app
 from rageval_spark.config import parse
 from rageval_spark.errors import ConfigError, InputError
-from rageval_spark.pick import Picked, pick
+from rageval_spark.finished.pick import Picked, pick
 from rageval_spark.report.review import as_csv, as_jsonl, spoilt
 from rageval_spark.run import run
 from rageval_spark.spark.picked import picked
@@ -86,7 +86,7 @@ def test_random_ones_depend_on_the_seed_and_come_evenly_by_slice(made: Path) -> 
     assert len(everything.rows) == 36, "of rows with one id one is taken"
     [few, lost] = everything.notes
     assert few == "only 9 samples have a score"
-    assert lost.startswith("1 of 9 samples are written without their texts, such as 000: ")
+    assert lost.startswith("1 of 9 samples are without their texts, such as 000: ")
 
 
 def test_where_lower_is_better_what_is_above_misses(spark: SparkSession) -> None:
@@ -146,13 +146,13 @@ def test_where_the_data_is_gone_or_changed_scores_are_written_and_it_is_said(mad
     try:
         data.write_text("\n".join(kept.splitlines()[:3]) + "\n")
         found = pick(path, 500, "random")
-        assert found.notes[-1].startswith("7 of 9 samples are written without their texts")
+        assert found.notes[-1].startswith("7 of 9 samples are without their texts")
         assert {row["sample_id"] for row in found.rows if row["user_input"]} == {"000", "001"}
         data.write_text(kept.replace("ground_truth", "truth"))
         assert "no column 'ground_truth'" in pick(path, 1).notes[0]
         data.unlink()
         [note] = pick(path, 1).notes
-        assert "without the samples' texts" in note
+        assert "there are no texts of the samples" in note
         assert "my data.csv" in note
     finally:
         data.write_text(kept)
@@ -166,7 +166,7 @@ def test_what_a_run_kept_is_told_and_options_may_be_secrets(made: Path) -> None:
     assert b"5ecr3t" not in (made / "out/runs/bad/manifest.json").read_bytes()
     found = pick(str(made / "out/runs/bad"), 1)
     assert [note.partition(":")[0] for note in found.notes] == [
-        "the run kept only scores below their threshold (output.good", "written without the samples' texts"]
+        "the run kept only scores below their threshold (output.good", "there are no texts of the samples"]
     assert "input.options (fs.token)" in found.notes[1]
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rageval_spark.comparison import compare
 from rageval_spark.config import parse
+from rageval_spark.finished.comparison import compare
 from rageval_spark.report.terminal import show
 from tests.judge_server import JudgeServer
 

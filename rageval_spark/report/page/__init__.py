@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment
+from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup
 
 from rageval_spark.engine.files import Folder
@@ -41,20 +41,26 @@ def rendered(manifest: Mapping[str, Any], summary: Mapping[str, Any], data: Mapp
              comparison: Mapping[str, Any] | None = None) -> Page:
     """The page of a run, from its manifest, its summary, and what `gathered` found (`data`); `comparison` is a
     Comparison.to_dict() of it with another run."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_visible)
-    environment.filters.update(number=_number, share=_share)
-    style, script = _text("page.css"), _text("page.js")
     bars: figures.Histograms = {(one["slice"], one["slice_value"], one["field_group"], one["metric"]): one["counts"]
                                 for one in data["histograms"]}
     began = f"{manifest['began_at'][:16].replace('T', ' ')} UTC"
-    return Page(environment.from_string(_text("page.html.j2")).render(
+    return html("page.html.j2",
         summary=summary, manifest=manifest, began=began, notes=data["notes"], verdict=figures.verdict(summary),
         groups=figures.metrics(summary, manifest, bars), unscored=figures.unscored(summary),
         slices=figures.slices(summary, bars), diagnosis=figures.findings(summary),
         more_findings=len(summary["diagnosis"]) - figures.MOST_FINDINGS, comparison=figures.compared(comparison),
         noise=figures.noise(summary), usage=summary["usage"], made=figures.made(manifest),
-        samples=[viewed(sample, summary["scale"]) for sample in data["samples"]],
-        style=Markup(style), script=Markup(script), style_hash=_hash(style), script_hash=_hash(script)))
+        samples=[viewed(sample, summary["scale"]) for sample in data["samples"]])
+
+
+def html(template: str, **values: Any) -> Page:
+    """A template of this package with its style and its script, all else escaped."""
+    environment = Environment(loader=FunctionLoader(_text), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                              finalize=_visible)
+    environment.filters.update(number=_number, share=_share)
+    style, script = _text("page.css"), _text("page.js")
+    return Page(environment.get_template(template).render(
+        style=Markup(style), script=Markup(script), style_hash=_hash(style), script_hash=_hash(script), **values))
 
 
 def _visible(value: Any) -> Any:

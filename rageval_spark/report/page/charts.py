@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -44,12 +45,35 @@ def difference(value: float, low: float | None, high: float | None, most: float)
     return _drawn(layers)
 
 
+def days(points: Sequence[Mapping[str, Any]], first: date, last: date, form: str) -> Markup:
+    """A point a day (`day`, `value`, and `low`, `high` or None), joined where days follow each other, over bars of the intervals.
+    The values' axis begins at 0 and is written as the d3 format `form` says."""
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        follows = rows and (point["day"] - rows[-1]["date"]).days == 1
+        piece = rows[-1]["piece"] if follows else len(rows)
+        rows.append({**point, "date": point["day"], "piece": piece})
+    told = [{**{name: row[name] for name in ("value", "low", "high", "piece")}, "day": str(row["date"])} for row in rows]
+    most = max((row["high"] or row["value"] for row in rows), default=0.0) or 1.0
+    x = {"field": "day", "type": "temporal", "scale": {"domain": [str(first), str(last)]}, "axis": None}
+    y = {"type": "quantitative", "scale": {"domain": [0, most], "nice": False},
+         "axis": {"values": [0, most], "format": form, "title": None, "grid": False, "domain": False, "ticks": False,
+                  "labelColor": "var(--quiet)", "labelFontSize": 11, "minExtent": 40}}
+    layers = [_layer([row for row in told if row["low"] is not None], {"type": "rule", "color": "var(--band)", "strokeWidth": 6},
+                     x=x, y={"field": "low", **y}, y2={"field": "high"}),
+              _layer(told, {"type": "line", "color": "var(--bar)", "strokeWidth": 1.5}, x=x, y={"field": "value", **y},
+                     detail={"field": "piece"}),
+              _layer(told, {"type": "point", "color": "var(--mark)", "filled": True, "size": 22, "opacity": 1}, x=x,
+                     y={"field": "value", **y})]
+    return _drawn(layers, width=380, height=56, padding=4)
+
+
 def _layer(rows: Sequence[Mapping[str, Any]], mark: Mapping[str, Any], **encoding: Any) -> dict[str, Any]:
     return {"data": {"values": rows}, "mark": {**mark, "aria": False}, "encoding": encoding}
 
 
-def _drawn(layers: Sequence[Mapping[str, Any]]) -> Markup:
-    return _svg(json.dumps({"width": WIDTH, "height": HEIGHT, "background": None, "padding": 0, "layer": layers,
+def _drawn(layers: Sequence[Mapping[str, Any]], width: int = WIDTH, height: int = HEIGHT, padding: int = 0) -> Markup:
+    return _svg(json.dumps({"width": width, "height": height, "background": None, "padding": padding, "layer": layers,
                             "config": {"view": {"stroke": None}}}))
 
 

@@ -8,11 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark.errors import InputError
 from rageval_spark.report.page.marks import absent
 from rageval_spark.report.terminal import MOST_SLICES
 from rageval_spark.spark import shown
-from rageval_spark.spark.recalled import Texts
+from rageval_spark.spark.recalled import Texts, recalled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,16 +31,7 @@ def gathered(scores: DataFrame, summary: Mapping[str, Any], texts: Callable[[Seq
     metrics = [(key, metric) for key, group in summary["metrics_score"].items() for metric in group["stats"]]
     bars = shown.histograms(scores, shown_values(summary["slices"]))
     chosen = shown.chosen(scores, metrics)
-    notes: list[str] = []
-    known: Texts = {}
-    try:
-        known = texts(list(chosen)) if chosen else {}
-    except InputError as error:
-        notes.append(f"The samples' texts are not here: {error}")
-    else:
-        if lost := [id for id in chosen if not any(id == found for found, _ in known)]:
-            notes.append(f"{len(lost)} of {len(chosen)} samples are without their texts: the row cannot be read, or several "
-                         f"rows that differ have the same id.")
+    known, lost = recalled(texts, list(chosen))
     of_sample: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in shown.of_samples(scores, list(chosen)) if chosen else ():
         of_sample[row["sample_id"]].append(row)
@@ -55,7 +45,7 @@ def gathered(scores: DataFrame, summary: Mapping[str, Any], texts: Callable[[Seq
             "scores": [_cut({name: row[name] for name in FOUND}, 1000) for row in rows],
             "details": fitted([json.loads(row["details"] or "{}") for row in rows], DETAILS),
         })
-    return {"histograms": bars, "samples": plain(samples), "notes": notes}
+    return {"histograms": bars, "samples": plain(samples), "notes": [lost] if lost else []}
 
 
 def _absent(texts: Mapping[str, Any]) -> list[str]:

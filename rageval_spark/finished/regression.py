@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rageval_spark import comparison
 from rageval_spark.config.schema import LATEST
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import ConfigError, InputError
+from rageval_spark.finished import comparison
 from rageval_spark.report.comparison import Compared
 from rageval_spark.report.gates import GateResult, Stats, reaches
 from rageval_spark.report.recorded import Recorded, recorded, runs

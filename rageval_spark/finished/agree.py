@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rageval_spark.errors import ConfigError, InputError
-from rageval_spark.labels import Labels, Scale, Use, labels, uses
+from rageval_spark.finished.labels import Labels, Scale, Use, labels, uses
 from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.spark import labelled, session
 from rageval_spark.statistics import agreement
@@ -24,7 +24,7 @@ from rageval_spark.statistics.representative import mixed_so, spread_so
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from rageval_spark.run import Run
+    from rageval_spark.finished.run import Run
 
 STRANGE = 0.001
 """Where a random part of the run has scores like the labelled ones this rarely, they are said to be no random part."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from rageval_spark.errors import ConfigError, InputError
@@ -48,16 +49,8 @@ def pick(path: str, count: int = 30, how: How = "worst", *, metric: str | None =
     ids = list(dict.fromkeys(score["sample_id"] for score in scores))
     order = [(group["key"], use["name"]) for group in run.manifest["field_groups"] for use in group["metrics"]]
     scores.sort(key=lambda score: (ids.index(score["sample_id"]), order.index((score["field_group"], score["metric"]))))
-    notes = _scarce(run, len(ids), count)
-    texts: recalled.Texts = {}
-    try:
-        texts = recalled.texts(spark, run.manifest, ids)
-    except InputError as error:
-        notes.append(f"written without the samples' texts: {error}")
-    else:
-        if lost := [id for id in ids if not any(id == found for found, _ in texts)]:
-            notes.append(f"{len(lost)} of {len(ids)} samples are written without their texts, such as {lost[0]}: the data has "
-                         f"changed since the run, or their id stands at rows that differ")
+    texts, lost = recalled.recalled(partial(recalled.texts, spark, run.manifest), ids)
+    notes = [*_scarce(run, len(ids), count), *([lost] if lost else [])]
     return Picked([_row(score, how, run, texts) for score in scores], notes)
 
 
@@ -82,11 +75,9 @@ def mixed(paths: Sequence[str], count: int, seed: int = 7) -> Picked:
     notes = list(dict.fromkeys(note for run in runs.values() for note in _without_good(run)))
     for run_id, run in runs.items():
         ids = [id for of, id in chosen if of == run_id]
-        texts: recalled.Texts = {}
-        try:
-            texts = recalled.texts(spark, run.manifest, ids) if ids else {}
-        except InputError as error:
-            notes.append(f"picked of {run_id} without the samples' texts: {error}")
+        texts, lost = recalled.recalled(partial(recalled.texts, spark, run.manifest), ids)
+        if lost:
+            notes.append(f"picked of {run_id}: {lost}")
         rows += [{"run_id": run_id, **_row({**row, "sample_id": _key(row)[1]}, chosen[_key(row)], run, texts)}
                  for row in found if _key(row)[0] == run_id]
     names = dict.fromkeys(name for row in rows for name in row if name not in TO_FILL)

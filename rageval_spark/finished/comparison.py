@@ -20,7 +20,7 @@ from rageval_spark.statistics.paired import difference, holm
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from rageval_spark.run import Run
+    from rageval_spark.finished.run import Run
 
 LEAST_COVERAGE = 0.95
 SURE = 0.05

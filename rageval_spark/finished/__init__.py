@@ -1,0 +1,1 @@
+"""What is done with finished runs: compared, held against a baseline, picked from, held against people."""
