@@ -286,7 +286,7 @@ def _told(config: MonitorConfig, logs: Logs, folder: Folder, figures: Sequence[F
     with _storing(folder):
         folder.write_json("summary.json", summary)
         series = monitored.series(logs.spark, config.table, since) if config.table else watched.series(folder, since)
-        folder.write("report.html", days_page.page(summary, series).encode())
+        folder.write("report.html", days_page.page(summary, series, figures).encode())
     return Monitored(folder, summary)
 
 

@@ -274,10 +274,11 @@ def test_the_job_runs_the_config_that_is_there(spark: SparkSession, tmp_path: Pa
 
 def test_texts_on_the_page_are_escaped() -> None:
     told = {"name": "m", "days": [SUN], "alerts": [], "drift": [], "picks": [], "notes": ["<script>alert(1)</script>"],
-            "scale": 1, "directions": {}, "days_below_coverage": [], "figures": []}
+            "scale": 1, "directions": {}, "days_below_coverage": []}
     from datetime import date
 
-    html = page(told, [{"day": date(2026, 11, 29), "figure": "<b>", "value": 0.5, "count": 3, "ci_low": None, "ci_high": None}])
+    row = {"day": date(2026, 11, 29), "figure": "<b>", "value": 0.5, "count": 3, "ci_low": None, "ci_high": None}
+    html = page(told, [row], [{**row, "slice": "<b>", "slice_value": "<b>"}])
     assert "&lt;script&gt;alert(1)" in html
     assert "<script>alert" not in html
     assert "<b>" not in html

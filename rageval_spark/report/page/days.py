@@ -20,17 +20,18 @@ MOST_VALUES = 12
 """Values of a slice that are shown: those with the most rows."""
 
 
-def page(summary: Mapping[str, Any], series: Sequence[Mapping[str, Any]]) -> Page:
-    """The page, from a monitor's summary and its figures of all rows on all days that are to be shown."""
+def page(summary: Mapping[str, Any], series: Sequence[Mapping[str, Any]], figures: Sequence[Mapping[str, Any]]) -> Page:
+    """The page, from a monitor's summary, the figures of all rows on all days that are to be shown, and those of all rows and of
+    slices on the days of the summary."""
     days = sorted({row["day"] for row in series})
     by_figure: dict[str, dict[date, Mapping[str, Any]]] = {}
     for row in sorted(series, key=lambda row: row["day"]):
         by_figure.setdefault(row["figure"], {})[row["day"]] = row
     wrong = [*(one["said"] for one in summary["alerts"]),
              *(f"too many judgements of {day} failed" for day in summary["days_below_coverage"])]
-    return html("days.html.j2", summary=summary, first=days[0], last=days[-1], days=days, wrong=wrong,
+    return html("days.html.j2", summary=summary, first=days[0], last=days[-1], days=days, day=summary["days"][-1], wrong=wrong,
                 figures=[_figure(name, rows, days, summary) for name, rows in by_figure.items()],
-                slices=list(_slices(summary, days[-1])), drift=[(one["said"], one["differs"]) for one in summary["drift"]],
+                slices=list(_slices(summary, figures)), drift=[(one["said"], one["differs"]) for one in summary["drift"]],
                 picks=[(path, False) for path in summary["picks"]], notes=[(note, False) for note in summary["notes"]])
 
 
@@ -48,25 +49,25 @@ def _figure(name: str, rows: Mapping[date, Mapping[str, Any]], days: Sequence[da
             "written": {day: number(row, scale) for day, row in rows.items()}}
 
 
-def _slices(summary: Mapping[str, Any], last: date) -> Iterator[dict[str, Any]]:
-    """For each slice column its figures on the last day: a row per figure, a cell per value."""
-    of_day = [row for row in summary["figures"] if row["day"] == str(last)]
+def _slices(summary: Mapping[str, Any], figures: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """For each slice column its figures on the last day of the summary: a row per figure, a cell per value."""
+    of_day = [row for row in figures if str(row["day"]) == summary["days"][-1]]
     for slice in dict.fromkeys(row["slice"] for row in of_day if row["slice"] is not None):
         cells = {(row["figure"], row["slice_value"]): row for row in of_day if row["slice"] == slice}
         counts = {value: row["count"] for (figure, value), row in cells.items() if figure == ROWS}
         values = sorted({value for _, value in cells}, key=lambda value: (-counts.get(value, 0), str(value)))
         shown = values[:MOST_VALUES]
         yield {"slice": slice, "values": shown, "more": len(values) - len(shown),
-               "rows": [{"name": figure, "cells": [_cell(cells.get((figure, value)), summary, last) for value in shown]}
+               "rows": [{"name": figure, "cells": [_cell(cells.get((figure, value)), summary) for value in shown]}
                         for figure in dict.fromkeys(figure for figure, _ in cells)]}
 
 
-def _cell(row: Mapping[str, Any] | None, summary: Mapping[str, Any], last: date) -> dict[str, Any]:
+def _cell(row: Mapping[str, Any] | None, summary: Mapping[str, Any]) -> dict[str, Any]:
     if row is None:
         return {"said": "–", "value": None, "wrong": False}
     scale = 1 if row["figure"] in DIRECTIONS else summary["scale"]
     return {"said": told(row, scale), "value": row["value"],
-            "wrong": _alerted(summary, row["figure"], last, (row["slice"], row["slice_value"]))}
+            "wrong": _alerted(summary, row["figure"], row["day"], (row["slice"], row["slice_value"]))}
 
 
 def _alerted(summary: Mapping[str, Any], figure: str, day: date, of: tuple[str, str] | None) -> bool:
