@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import date, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rageval_spark.config import load
+from rageval_spark.report.page.days import page as page_of_days
 from rageval_spark.run import Run, run
 from tests.judge_server import JudgeServer
 from tests.spark.test_report import ROOT, hostile, scored
@@ -51,13 +53,13 @@ def harmful(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ru
 class Opened:
     """A page in a browser, and all that it logged or asked for."""
 
-    def __init__(self, browser: Browser, of: Run, width: int = 1280, **options: Any):
+    def __init__(self, browser: Browser, of: Run | Path, width: int = 1280, **options: Any):
         self.page: Page = browser.new_page(viewport={"width": width, "height": 800}, **options)
         self.said: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.said.append(request.url))
-        self.page.goto(Path(of.page or "").as_uri())
+        self.page.goto((of if isinstance(of, Path) else Path(of.page or "")).as_uri())
         self.asked = self.said.pop(0)  # the page itself
 
     def shown(self) -> list[str]:
@@ -167,3 +169,30 @@ def test_it_is_dark_where_the_reader_wants_it(browser: Browser, quick: Run) -> N
     assert day > 700 > 300 > text_by_day
     assert night < 150 < 600 < text_by_night
     assert bar_by_day != bar_by_night
+
+
+def test_the_page_of_a_monitor(browser: Browser, tmp_path: Path) -> None:
+    """As the run's: inert, nothing asked for, read on a phone; its slices are sorted."""
+    harm = "<script>window.hacked = 1</script>"
+    days = [date(2026, 11, 1) + timedelta(days) for days in range(29) if days not in (9, 10)]
+    whole = [{"day": day, "figure": figure, "slice": None, "slice_value": None, "value": value + day.day / 1000, "count": 90,
+              "ci_low": value, "ci_high": value + 0.1} for day in days for figure, value in (("refusal", 0.1), (harm, 0.7))]
+    slices = [{**row, "slice": harm, "slice_value": f"{harm}{place}", "value": place / 10} for row in whole[-2:]
+              for place in (3, 1, 2)]
+    told = {"name": harm, "days": [str(days[-1])], "alerts": [{"said": harm, "figure": harm, "day": str(days[-1]), "slice": harm,
+            "slice_value": f"{harm}1"}], "days_below_coverage": [], "drift": [{"said": harm, "differs": True}], "picks": [harm],
+            "notes": [harm], "scale": 10, "directions": {"refusal": "lower"}}
+    path = tmp_path / "report.html"
+    path.write_text(page_of_days(told, whole, [*whole, *slices]))
+    opened = Opened(browser, path, 375)
+    page = opened.page
+    page.locator("summary").click()
+    assert (page.evaluate("window.hacked"), opened.said) == (None, [])
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    assert page.locator("svg .mark-symbol path").count() == len(whole)
+    assert page.locator("td.bad").count() == 1, "the slice that the alert is of"
+    assert page.locator("h1").inner_text() == "Alerts: 1"
+    numbers = page.locator("#days details table")
+    numbers.locator("thead button").nth(1).click()
+    numbers.locator("thead button").nth(1).click()
+    assert numbers.locator("tbody td").first.inner_text() == str(days[-1])
