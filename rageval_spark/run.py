@@ -71,7 +71,7 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | N
              for metric in ([metrics] if isinstance(metrics, str) else metrics)]
     group = field_group(fields or {}, [use_of(metric, judge, embeddings) for metric in given], "evaluate")
     wanted = output_of(output)
-    settings = _Settings(name, Folder(wanted.path), slices, _named(run_id), published=wanted,
+    settings = _Settings(name=name, output=Folder(wanted.path), slices=slices, run_id=_named(run_id), published=wanted,
                          sample=sampling_of(sample) if sample is not None else None)
     return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", settings)
 
@@ -93,9 +93,10 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     spark = session.own_session(config.spark.master, config.spark.conf)
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
-    settings = _Settings(config.name, Folder(config.output.path), config.slices, run_id, config.scale, gates,
-                         config.coverage_gate, keys, config.public(), config.output, wait, config.limits.by_name(),
-                         config.sample, config.diagnosis)
+    settings = _Settings(
+        name=config.name, output=Folder(config.output.path), slices=config.slices, run_id=run_id, scale=config.scale, gates=gates,
+        least_coverage=config.coverage_gate, keys=keys, config=config.public(), published=config.output, wait=wait,
+        limits=config.limits.by_name(), sample=config.sample, diagnosis=config.diagnosis)
     return _run(plan, spark, read(spark, source, plan.groups), source, settings)
 
 
@@ -108,8 +109,10 @@ def _named(run_id: str | None) -> str:
     return run_id
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Settings:
+    """What a run is told beside its plan and its data."""
+
     name: str
     output: Folder
     slices: Sequence[str]
