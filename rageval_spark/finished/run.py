@@ -36,7 +36,7 @@ class Run:
         return self.spark.read.schema(STATS).parquet(self.folder.for_spark("stats"))
 
     def worst(self, count: int = 3) -> Mapping[str, list[Mapping[str, Any]]]:
-        """The samples that miss the threshold of the first metric by most, then of the next, with what they missed."""
+        """The samples that miss most thresholds, of as many those that miss them by most, with what they missed."""
         metrics = dict.fromkeys(name for group in self.summary["metrics_score"].values() for name in group["stats"])
         return worst(self.scores, list(metrics), count)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from rageval_spark.report.findings import value
 from rageval_spark.report.terminal import console
 from rageval_spark.spark.pairs import BASE, NEW, Counts
 from rageval_spark.statistics.paired import Difference
@@ -60,7 +61,7 @@ class Compared:
 
     def sentence(self, base: str, new: str, scale: int = 1) -> str:
         """What was found, for a reader who knows no statistics."""
-        on = f"on {self.metric}" + (f" where {self.slice} is {self.slice_value}" if self.slice else "")
+        on = f"on {self.metric}" + (f" where {self.slice} is {value(self.slice_value)}" if self.slice else "")
         if self.found is None:
             return f"nothing to compare {on}: no sample is scored on both sides"
         n, d = f"n = {self.found.count:,}", self.found.difference * scale
@@ -114,7 +115,7 @@ def show(base: str, new: str, lines: Sequence[Compared], by_slice: Sequence[Comp
                   + (":" if told else "; the others are in --json"), soft_wrap=True)
     for line in told[:MOST_SLICE_LINES]:
         out.print(f"  {line.sentence(base, new, scale)}", soft_wrap=True)
-    for text in _changed(changes, scale):
+    for text in _changed(changes, sum(line.mended + line.worsened for line in lines), scale):
         out.print(text, soft_wrap=True)
     for warning in warnings:
         out.print(f"warning: {warning}", soft_wrap=True)
@@ -134,8 +135,8 @@ def _table(title: str, lines: Sequence[Compared], scale: int) -> Table:
     return table
 
 
-def _changed(changes: Sequence[Any], scale: int) -> Iterator[str]:
+def _changed(changes: Sequence[Any], total: int, scale: int) -> Iterator[str]:
     if changes:
-        yield "\nsamples that changed sides of the threshold:"
+        yield f"\nsamples that changed sides of the threshold ({len(changes):,} of {total:,}):"
     for one in changes:
         yield f"  {one.match.metric}  {one.sample_id}: {one.base * scale:.3f} → {one.new * scale:.3f}"

@@ -8,13 +8,14 @@ from typing import Any
 
 MOST_VALUES = 12
 """Values of slices that are named; more are in the summary."""
+LONGEST_VALUE = 60
 Said = Mapping[str, Any]
 """A finding as the summary has it (Finding.to_dict)."""
 
 
 def place(finding: Said, several: bool) -> str:
     """Where it holds: the value of a slice, the field group where there are several; empty for all samples."""
-    where = f"where {finding['slice']} is {finding['slice_value']}" if finding["slice"] is not None else ""
+    where = f"where {finding['slice']} is {value(finding['slice_value'])}" if finding["slice"] is not None else ""
     return ", ".join(filter(None, (where, f"fields {finding['field_group']}" if several else "")))
 
 
@@ -24,10 +25,10 @@ def elsewhere(finding: Said, findings: Sequence[Said]) -> str:
                   and (one["code"], one["field_group"]) == (finding["code"], finding["field_group"])), None)
     values: dict[str, list[str]] = defaultdict(list)
     for one in finding["also_in"][:MOST_VALUES]:
-        values[one["slice"]].append(one["slice_value"])
+        values[one["slice"]].append(value(one["slice_value"]))
     also = "; ".join(f"{column} {', '.join(those)}" for column, those in values.items())
     end = " …" if len(finding["also_in"]) > MOST_VALUES else "."
-    worst = f"{worse['slice']} is {worse['slice_value']} ({number(worse['evidence'][0]['average'])})" if worse else ""
+    worst = f"{worse['slice']} is {value(worse['slice_value'])} ({number(worse['evidence'][0]['average'])})" if worse else ""
     return (f" Worst where {worst}." if worst else "") + (f" Also in {also}{end}" if also else "")
 
 
@@ -39,6 +40,24 @@ def evidence(one: Mapping[str, Any]) -> str:
     limit = (f"{'over' if lower else 'under'} {number(one['threshold'])} is bad" if one["level"] == "low" else
              f"{'at most' if lower else 'at least'} {number(one['threshold'])} is good")
     return f"{what.get(one['axis'], '')}{one['metric']} {number(one['average'])} ({count}{limit})"
+
+
+def labelled(metric: str, field_group: str, several: bool) -> str:
+    """A metric by its name, with its field group where there are several."""
+    return f"{metric} (fields {field_group})" if several else metric
+
+
+def value(of_slice: str | None) -> str:
+    """A value of a slice as it is shown: on one line, cut where it is longer than LONGEST_VALUE, and never nothing."""
+    if of_slice is None:
+        return "null"
+    words = " ".join(of_slice[:10 * LONGEST_VALUE].split())
+    return words if words and len(of_slice) <= LONGEST_VALUE else f"{words[:LONGEST_VALUE]}…" if words else "(empty)"
+
+
+def counted(count: int, noun: str) -> str:
+    """1 sample, 2 samples."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value: float | None) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from rageval_spark.engine.sampling import told
 from rageval_spark.judges.settings import EmbeddedJudge
-from rageval_spark.report.findings import elsewhere, evidence, number, place
+from rageval_spark.report.findings import counted, elsewhere, evidence, labelled, number, place, value
 
 MOST_SLICES = 12
 """Values of slices up to which they are shown; more are in the stats."""
@@ -34,28 +34,29 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
     judges = {stat["judge"] for group in summary["metrics_score"].values() for stat in group["stats"].values()}
     if EmbeddedJudge.model in judges:
         out.print("judged by the embedded judge, which compares words: a heuristic screen, no substitute for a model")
-    for table in _slices(summary["slices"]):
+    several = len(summary["metrics_score"]) > 1
+    for table in _slices(summary["slices"], several):
         out.print(table)
     if summary.get("sample"):
         out.print(f"a part of the dataset: {told(summary['sample'])}")
-    out.print(f"{summary['total']:,} samples: {summary['num_good']:,} good, {summary['num_bad']:,} bad, "
+    out.print(f"{counted(summary['total'], 'sample')}: {summary['num_good']:,} good, {summary['num_bad']:,} bad, "
               f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")
     usage = summary["usage"]
     if usage["prompts"] or usage["reused"]:
         cost = "unknown (no price given)" if usage["cost"] is None else f"{usage['cost']:.4f}"
-        out.print(f"{usage['prompts']:,} prompts, {usage['reused']:,} reused; cost {cost}")
+        out.print(f"{counted(usage['prompts'], 'prompt')}, {usage['reused']:,} reused; cost {cost}")
     for failure in failures:
         out.print(f"failed with {failure['code']}, {failure['count']:,} times; once, in {failure['metric']} of "
                   f"{failure['sample_id']}: {failure['reason']}", soft_wrap=True)
     for line in (*_again(summary.get("noise"), summary["scale"]), *_gates(summary["gates"])):
         out.print(line, soft_wrap=True)
-    for line in _diagnosis(summary["diagnosis"], len(summary["metrics_score"]) > 1):
+    for line in _diagnosis(summary["diagnosis"], several):
         out.print(line, soft_wrap=True)
     if worst:
         out.print("\nthe samples that did worst:")
     for sample, scores in worst.items():
         out.print(f"  {sample}")
-        for line in _missed(scores):
+        for line in _missed(scores, summary["scale"], several):
             out.print(f"    {line}", soft_wrap=True)
 
 
@@ -63,10 +64,11 @@ def _again(noise: Mapping[str, Any] | None, scale: int) -> Iterator[str]:
     """How far the judge agreed with itself, a line per metric."""
     if noise:
         yield f"{noise['prompts']:,} prompts were asked once more, of samples that run {noise['since']} judged:"
-        for metrics in noise["metrics"].values():
+        for group, metrics in noise["metrics"].items():
             for metric, shift in metrics.items():
+                name = labelled(metric, group, len(noise["metrics"]) > 1)
                 same = f"{shift['agreed']:,} of {shift['decisions']:,} decisions are the same, " if shift["decisions"] else ""
-                yield (f"  {metric}: {same}the average of {shift['count']:,} samples moves by {shift['mean'] * scale:+.3f}, "
+                yield (f"  {name}: {same}the average of {shift['count']:,} samples moves by {shift['mean'] * scale:+.3f}, "
                        f"a sample by {shift['std_dev'] * scale:.3f}")
         yield from (f"  THE JUDGE HAS DRIFTED: {sentence}" for sentence in noise["drift"])
 
@@ -94,20 +96,21 @@ def _metrics(key: str, stats: Mapping[str, Mapping[str, Any]]) -> Table:
     return table
 
 
-def _slices(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
-    """Per field group and column: average and count by metric and value."""
+def _slices(rows: Sequence[Mapping[str, Any]], several: bool) -> Iterator[Table]:
+    """Per field group (named where there are several) and column: average and count by metric and value."""
     by_column: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_column[row["field_group"], row["slice"]].append(row)
-    for (_, column), mine in by_column.items():
-        values = list(dict.fromkeys(str(row["slice_value"]) for row in mine))
+    for (group, column), mine in by_column.items():
+        values = list(dict.fromkeys(row["slice_value"] for row in mine))
         if len(values) > MOST_SLICES:
             continue
-        table = Table("average (scored)", *values, title=f"by {column}", title_justify="left")
+        title = labelled(f"by {column}", group, several)
+        table = Table("average (scored)", *map(value, values), title=title, title_justify="left")
         for metric in dict.fromkeys(row["metric"] for row in mine):
-            cells = {str(row["slice_value"]): f"{number(row['score_average']) or '–'} ({row['score_count']})"
+            cells = {row["slice_value"]: f"{number(row['score_average']) or '–'} ({row['score_count']})"
                      for row in mine if row["metric"] == metric}
-            table.add_row(metric, *(cells.get(value, "") for value in values))
+            table.add_row(metric, *(cells.get(one, "") for one in values))
         yield table
 
 
@@ -126,17 +129,17 @@ def _gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield (f"gate {metric}.{figure} by {column} ({group}): met in {len(mine) - len(missed) - few:,} of {len(mine):,} values"
                f"{f', in {few:,} too few samples to say' if few else ''}{f': NOT MET in {len(missed):,}' if missed else ''}")
         for gate in missed[:MOST_SLICES]:
-            yield f"  {column} {gate['slice_value']}: {gate['said']}"
+            yield f"  {column} {value(gate['slice_value'])}: {gate['said']}"
         if len(missed) > MOST_SLICES:
             yield f"  and {len(missed) - MOST_SLICES:,} more, which are in the summary"
 
 
-def _missed(scores: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _missed(scores: Sequence[Mapping[str, Any]], scale: int, several: bool) -> Iterator[str]:
     """A line for each score below its threshold, and one for each thing that was missing."""
     for score in scores:
         wrong = [claim for claim in json.loads(score["details"] or "{}").get("claims", ()) if claim.get("verdict") == 0]
         reason = (score["reason"] or "").partition("; not: " if wrong else "\0")[0]
-        yield f"{score['metric']} {number(score['score'])}: {reason}"
+        yield f"{labelled(score['metric'], score['field_group'], several)} {number(score['score'] * scale)}: {reason}"
         for claim in wrong:
             yield f"  “{claim['text']}” {claim.get('reason') or ''}".rstrip()
 

@@ -10,8 +10,11 @@ from pyspark.sql import functions as F
 
 BINS = 20
 HOW = ("worst", "borderline", "random", "unscored")
-"""Why a sample is shown: it misses a threshold by most, is nearest to one, was drawn, or a metric of it has no score."""
-MOST = {"worst": 30, "borderline": 10, "random": 10, "unscored": 10}
+"""Why a sample is shown: it misses a threshold by most, is NEAR one, was drawn, or a metric of it has no score."""
+NEAR = 0.15
+"""How far from its threshold a score (both in [0, 1]) may be to be borderline: what one claim or chunk of seven, decided the
+other way, makes. Scores of 0 and 1 are never near 0.5."""
+MOST = {"worst": 25, "borderline": 10, "random": 10, "unscored": 10}
 """How many samples are shown at most, by HOW."""
 EACH = 10
 LONGEST = 100_000
@@ -34,19 +37,20 @@ def histograms(scores: DataFrame, slices: Mapping[str, Sequence[str]]) -> list[d
     return [{**dict(zip(keys, key, strict=True)), "counts": counts} for key, counts in found.items()]
 
 
-def chosen(scores: DataFrame, metrics: Sequence[tuple[str, str]]) -> dict[str, dict[str, list[str]]]:
-    """The samples to show: by id, for each reason of HOW, the metrics for which they were chosen (none for "random").
+def chosen(scores: DataFrame, metrics: Sequence[tuple[str, str]]) -> dict[str, dict[str, list[tuple[str, str]]]]:
+    """The samples to show: by id, for each reason of HOW, those of `metrics` for which they were chosen (none for "random").
 
     Of each of `metrics` (field group and name; at least one) as many are taken as MOST leaves room for, at most EACH. Hashes
     of ids break ties, so that the choice is the same every time. Starts one job; collects up to EACH rows for each reason,
     metric and code.
     """
     distance, none = F.abs(F.col("score") - F.col("threshold")), F.lit(None).cast("string")
-    scored, telling = F.col("score").isNotNull(), F.col("code") != "JUDGE_UNSUPPORTED"  # which all samples have
+    unscored = F.col("score").isNull() & (F.col("code") != "JUDGE_UNSUPPORTED")  # which all samples have
     group, metric = metrics[0]  # to draw samples, one row of each is enough
-    reasons = [_reason("worst", ~F.col("passed"), -distance, none), _reason("borderline", scored, distance, none),
+    reasons = [_reason("worst", ~F.col("passed"), -distance, none),
+               _reason("borderline", distance <= NEAR + 1e-9, distance, none),
                _reason("random", (F.col("field_group") == group) & (F.col("metric") == metric), F.lit(0.0), none),
-               _reason("unscored", ~scored & telling, F.lit(0.0), F.col("code"))]
+               _reason("unscored", unscored, F.lit(0.0), F.col("code"))]
     candidates = scores.select("sample_id", "field_group", "metric", F.xxhash64("sample_id").alias("luck"),
                                F.explode(F.array_compact(F.array(*reasons))).alias("as")).select("*", "as.*")
     kind = F.xxhash64("how", "field_group", "metric", "code")  # a number is sorted by much faster than four texts
@@ -60,21 +64,21 @@ def _reason(how: str, where: Column, by: Column, code: Column) -> Column:
     return F.when(where, F.struct(F.lit(how).alias("how"), by.alias("by"), code.alias("code")))
 
 
-def _taken(rows: Sequence[Row], order: Mapping[tuple[str, str], int]) -> dict[str, dict[str, list[str]]]:
+def _taken(rows: Sequence[Row], order: Mapping[tuple[str, str], int]) -> dict[str, dict[str, list[tuple[str, str]]]]:
     """The first of each metric, then the second of each, …, until there are enough; those drawn by chance by their hashes."""
     def turn(row: Row) -> tuple[int, ...]:
         how = HOW.index(row["how"])
         return (how, row["luck"], 0) if row["how"] == "random" else (how, row["place"], order[row["field_group"], row["metric"]])
 
-    found: dict[str, dict[str, list[str]]] = {}
+    found: dict[str, dict[str, list[tuple[str, str]]]] = {}
     taken: dict[str, set[str]] = {how: set() for how in HOW}
     for row in sorted(rows, key=turn):
-        how, id = row["how"], row["sample_id"]
+        how, id, metric = row["how"], row["sample_id"], (row["field_group"], row["metric"])
         if id in taken[how] or len(taken[how]) < MOST[how]:
             taken[how].add(id)
             named = found.setdefault(id, {}).setdefault(how, [])
-            if how != "random" and row["metric"] not in named:
-                named.append(row["metric"])
+            if how != "random" and metric not in named:
+                named.append(metric)
     return found
 
 

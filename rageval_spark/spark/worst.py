@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-SHOWN = ("metric", "score", "reason", "details")
+from rageval_spark.spark.shown import of_samples
+
+SHOWN = ("field_group", "metric", "score", "reason", "details")
 LISTED = ("sample_id", "field_group", "metric", "score", "passed", "status", "code", "reason")
 
 
@@ -26,23 +27,26 @@ def over_budget(scores: DataFrame) -> list[tuple[str, int]]:
     return [(row["limit"], row["count"]) for row in scores.where("code = 'BUDGET'").groupBy(limit).count().collect()]
 
 
-def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str, list[Mapping[str, Any]]]:
-    """The `count` samples that miss a threshold worst, each with its scores below their threshold (as SHOWN).
+def missing_most(scores: DataFrame, count: int) -> list[str]:
+    """Ids of the `count` samples that did worst: those that miss most thresholds; of those that miss as many, those that miss
+    them by most (the distances, on [0, 1], summed); then by id. Each metric of a field group counts once: of several rows with
+    one id the worst. Starts one job; collects `count` rows."""
+    distance = F.max(F.abs(F.col("score") - F.col("threshold"))).alias("distance")
+    missed = scores.where(~F.col("passed")).groupBy("sample_id", "field_group", "metric").agg(distance)
+    by = F.round(F.sum("distance"), 9).alias("by")  # which does not depend on the order of the sum
+    ranked = missed.groupBy("sample_id").agg(F.count("*").alias("missed"), by)
+    rows = ranked.orderBy(F.desc("missed"), F.desc("by"), "sample_id").limit(count).collect()
+    return [row["sample_id"] for row in rows]
 
-    Those that miss the first of `metrics` come before those that miss only later ones, those that miss it by most first.
-    Starts one job.
-    """
-    places = (F.when(F.col("metric") == metric, place) for place, metric in enumerate(metrics))
-    place = F.coalesce(*places).alias("place")
-    by = (-F.abs(F.col("score") - F.col("threshold"))).alias("by")
-    missed = scores.where(~F.col("passed")).select("sample_id", place, by, *SHOWN)
-    ranked = missed.groupBy("sample_id").agg(F.min(F.struct("place", "by")).alias("rank"), F.avg("by").alias("average"))
-    chosen = ranked.orderBy("rank", "average", "sample_id").limit(count)
-    rows = chosen.join(missed, "sample_id").collect()
-    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (tuple(row["rank"]), row["average"], row["sample_id"], row["place"])):
-        found[row["sample_id"]].append({name: row[name] for name in SHOWN})
-    return found
+
+def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str, list[Mapping[str, Any]]]:
+    """The `count` samples that did worst, in the order of missing_most, each with its scores that miss their threshold (as
+    SHOWN, scores in [0, 1]) in the order of `metrics`. Starts two jobs; collects up to count × metrics rows."""
+    ids = missing_most(scores, count)
+    rows = of_samples(scores, ids) if ids else []
+    rows.sort(key=lambda row: (metrics.index(row["metric"]), row["field_group"] or ""))
+    return {id: [{name: row[name] for name in SHOWN} for row in rows if row["sample_id"] == id and row["passed"] is False]
+            for id in ids}
 
 
 def missed_first(scores: DataFrame, count: int) -> list[Mapping[str, Any]]:

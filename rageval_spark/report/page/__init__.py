@@ -13,8 +13,9 @@ from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup
 
 from rageval_spark.engine.files import Folder
+from rageval_spark.report.findings import counted, labelled, value
 from rageval_spark.report.page import figures
-from rageval_spark.report.page.samples import viewed
+from rageval_spark.report.page.samples import HOWS, choices, shown, viewed, worst
 
 FILE, DATA = "report.html", "report.json"
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -43,6 +44,7 @@ def rendered(manifest: Mapping[str, Any], summary: Mapping[str, Any], data: Mapp
     Comparison.to_dict() of it with another run."""
     bars: figures.Histograms = {(one["slice"], one["slice_value"], one["field_group"], one["metric"]): one["counts"]
                                 for one in data["histograms"]}
+    samples = [viewed(sample, summary["scale"], len(summary["metrics_score"]) > 1) for sample in data["samples"]]
     began = f"{manifest['began_at'][:16].replace('T', ' ')} UTC"
     return html("page.html.j2",
         summary=summary, manifest=manifest, began=began, notes=data["notes"], verdict=figures.verdict(summary),
@@ -50,14 +52,15 @@ def rendered(manifest: Mapping[str, Any], summary: Mapping[str, Any], data: Mapp
         slices=figures.slices(summary, bars), diagnosis=figures.findings(summary),
         more_findings=len(summary["diagnosis"]) - figures.MOST_FINDINGS, comparison=figures.compared(comparison),
         noise=figures.noise(summary), usage=summary["usage"], made=figures.made(manifest),
-        samples=[viewed(sample, summary["scale"]) for sample in data["samples"]])
+        samples=samples, worst=worst(samples), choices=choices(samples, manifest["slices"]),
+        shown=shown(samples, summary["total"]), hows=HOWS)
 
 
 def html(template: str, **values: Any) -> Page:
     """A template of this package with its style and its script, all else escaped."""
     environment = Environment(loader=FunctionLoader(_text), autoescape=True, trim_blocks=True, lstrip_blocks=True,
                               finalize=_visible)
-    environment.filters.update(number=_number, share=_share)
+    environment.filters.update(number=_number, share=_share, counted=counted, value=value, labelled=labelled)
     style, script = _text("page.css"), _text("page.js")
     return Page(environment.get_template(template).render(
         style=Markup(style), script=Markup(script), style_hash=_hash(style), script_hash=_hash(script), **values))

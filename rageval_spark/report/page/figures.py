@@ -13,7 +13,7 @@ from rageval_spark.engine.sampling import told
 from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.report.catalogue import parts
-from rageval_spark.report.findings import elsewhere, evidence, place
+from rageval_spark.report.findings import counted, elsewhere, evidence, place, value
 from rageval_spark.report.page import charts
 from rageval_spark.report.page.gather import shown_values
 from rageval_spark.score import FAILED, SKIPPED
@@ -41,7 +41,8 @@ def verdict(summary: Mapping[str, Any]) -> dict[str, Any]:
     elif not scored:
         said = "Nothing was scored"
     elif [gate["gate"] for gate in gates] == ["coverage"]:
-        said = "Coverage is met; no other gate was set"
+        said = f"{summary['num_bad']:,} of {counted(summary['total'], 'sample')} miss a threshold" if summary["num_bad"] else \
+            "No sample misses a threshold"
     else:
         said = f"{met} of {len(gates)} gates met, {len(unsure)} not decided" if unsure else f"All {met} gates are met"
     judges = {stat["judge"] for _, _, stat in _stats(summary)}
@@ -51,8 +52,15 @@ def verdict(summary: Mapping[str, Any]) -> dict[str, Any]:
     if summary.get("sample"):
         notes.append(f"A part of the dataset was evaluated: {told(summary['sample'])}.")
     return {"tone": "bad" if missed else "good" if scored and met > 1 and not unsure else "none", "said": said, "notes": notes,
-            "gates": [{**gate, "said": gate.get("said") or _gate(gate)} for gate in [*missed, *unsure,
+            "gates": [{**gate, "gate": _named(gate), "said": gate.get("said") or _gate(gate)} for gate in [*missed, *unsure,
                       *(gate for gate in gates if gate["met"])]]}
+
+
+def _named(gate: Mapping[str, Any]) -> str:
+    """The gate's name, with the value of a slice cut."""
+    if gate.get("slice") is None:
+        return str(gate["gate"])
+    return f"{gate['metric']}.{gate['figure']}, {gate['slice']} {value(gate['slice_value'])} ({gate['field_group']})"
 
 
 def _gate(gate: Mapping[str, Any]) -> str:
@@ -126,11 +134,14 @@ def compared(comparison: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if comparison is None:
         return None
     lines = comparison["metrics"]
+    several = len({line["field_group"] for line in lines}) > 1
+    changed = sum(line["mended"] + line["worsened"] for line in lines)
     ends = [abs(line[end]) for line in lines for end in ("difference", "low", "high") if line.get(end) is not None]
     most = max(ends, default=0) or 1
     rows = [{**line, "chart": charts.difference(line["difference"], line.get("low"), line.get("high"), most)
              if line.get("difference") is not None else None} for line in lines]
-    return {**comparison, "metrics": rows, "slices": [line for line in comparison["slices"] if line["verdict"] in TOLD]}
+    return {**comparison, "metrics": rows, "several": several, "changes": changed,
+            "slices": [line for line in comparison["slices"] if line["verdict"] in TOLD]}
 
 
 TOLD = ("better", "worse")

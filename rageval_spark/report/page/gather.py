@@ -8,16 +8,20 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rageval_spark.report.findings import labelled
 from rageval_spark.report.page.marks import absent
 from rageval_spark.report.terminal import MOST_SLICES
 from rageval_spark.spark import shown
 from rageval_spark.spark.recalled import Texts, recalled
+from rageval_spark.spark.worst import missing_most
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 TEXTS, DETAILS = 12_000, 8_000
 """Bytes that the texts of a sample and the details of its scores may take in a page, as JSON."""
+LISTED = 5
+"""Samples that miss most thresholds, which are listed before all others."""
 LENGTHS = (4000, 2000, 1000, 500, 200, 100, 50, 20)
 FOUND = ("field_group", "metric", "status", "code", "reason", "passed", "threshold", "score", "flags")
 
@@ -26,26 +30,36 @@ def gathered(scores: DataFrame, summary: Mapping[str, Any], texts: Callable[[Seq
     """Distributions and samples of a run as JSON-ready values, with scores in [0, 1]; `notes` says what is not there.
 
     `texts` finds the texts of sample ids; an InputError of it is a note. Bounded whatever the run holds: MOST_SLICES values
-    of a slice, MOST samples, TEXTS and DETAILS bytes for each. Starts three jobs and what `texts` does.
+    of a slice, LISTED and MOST samples, TEXTS and DETAILS bytes for each. Starts four jobs and what `texts` does.
     """
     metrics = [(key, metric) for key, group in summary["metrics_score"].items() for metric in group["stats"]]
     bars = shown.histograms(scores, shown_values(summary["slices"]))
-    chosen = shown.chosen(scores, metrics)
-    known, lost = recalled(texts, list(chosen))
+    first, chosen = missing_most(scores, LISTED), shown.chosen(scores, metrics)
+    ids = list(dict.fromkeys([*first, *chosen]))
+    known, lost = recalled(texts, ids)
     of_sample: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in shown.of_samples(scores, list(chosen)) if chosen else ():
+    for row in shown.of_samples(scores, ids) if ids else ():
         of_sample[row["sample_id"]].append(row)
-    samples = []
-    for id, how in chosen.items():
+    samples, several = [], len(summary["metrics_score"]) > 1
+    for id in ids:
         rows = sorted(of_sample[id], key=lambda row: metrics.index((row["field_group"], row["metric"])))
         samples.append({
-            "sample_id": id, "how": how, "slices": _cut(rows[0]["slices"] or {}, 200),
+            "sample_id": id, "how": _how(rows if id in first else (), chosen.get(id, {}), several),
+            "slices": _cut(rows[0]["slices"] or {}, 200),
             "texts": fitted(mine := {group: values for (found, group), values in known.items() if found == id}, TEXTS),
             "absent": {group: _absent(values) for group, values in mine.items()},
             "scores": [_cut({name: row[name] for name in FOUND}, 1000) for row in rows],
             "details": fitted([json.loads(row["details"] or "{}") for row in rows], DETAILS),
         })
     return {"histograms": bars, "samples": plain(samples), "notes": [lost] if lost else []}
+
+
+def _how(listed: Sequence[Mapping[str, Any]], chosen: Mapping[str, Sequence[tuple[str, str]]],
+         several: bool) -> dict[str, list[str]]:
+    """Why a sample is shown, with the metrics it is shown for: first "most", of which `listed` are the scores, then of HOW."""
+    missed = [(row["field_group"], row["metric"]) for row in listed if row["passed"] is False]
+    why = {**({"most": missed} if missed else {}), **chosen}
+    return {name: [labelled(metric, group, several) for group, metric in those] for name, those in why.items()}
 
 
 def _absent(texts: Mapping[str, Any]) -> list[str]:

@@ -37,14 +37,16 @@ const form = document.getElementById("filter");
 if (form) {
   const list = document.getElementById("list");
   const samples = [...list.children];
-  for (const select of form.querySelectorAll("[data-slice]")) {
-    const found = new Set(samples.map((sample) => sample.getAttribute(`data-slice-${select.dataset.slice}`)));
-    for (const value of [...found].sort()) select.append(new Option(value, `=${value}`));
-  }
   const scoreOf = (sample, metric) => {
     const chips = [...sample.querySelectorAll(".chips .chip")].filter((chip) => !metric || chip.dataset.metric === metric);
     const scores = chips.filter((chip) => chip.dataset.score !== "").map((chip) => Number(chip.dataset.score));
     return scores.length ? Math.min(...scores) : null;
+  };
+  // Whether a sample is shown for this reason and for the sake of this metric; those drawn by chance are of all metrics.
+  const isShownFor = (sample, how, metric) => {
+    if (!metric || how === "random") return !how || sample.dataset.how.split(" ").includes(how);
+    return [...sample.querySelectorAll(".chips .chip")].some((chip) => chip.dataset.metric === metric
+      && (how ? chip.dataset.how.split(" ").includes(how) : chip.dataset.how !== ""));
   };
   const show = () => {
     const text = form.elements.text.value.trim().toLowerCase();
@@ -53,8 +55,7 @@ if (form) {
     let shown = 0;
     for (const sample of samples) {
       const fits = (!text || sample.textContent.toLowerCase().includes(text))
-        && (!how || sample.dataset.how.split(" ").includes(how))
-        && (!metric || [...sample.querySelectorAll(".chips .chip")].some((chip) => chip.dataset.metric === metric))
+        && isShownFor(sample, how, metric)
         && [...form.querySelectorAll("[data-slice]")].every((select) => !select.value
           || `=${sample.getAttribute(`data-slice-${select.dataset.slice}`)}` === select.value);
       sample.hidden = !fits;
@@ -71,4 +72,17 @@ if (form) {
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
   show();
+  for (const link of document.querySelectorAll("#worst a")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault(); // in the frame of a notebook a fragment would lead away from the page
+      const sample = document.getElementById(link.hash.slice(1));
+      if (sample.hidden) {
+        form.reset();
+        show();
+      }
+      sample.open = true;
+      sample.scrollIntoView();
+      sample.querySelector("summary").focus({ preventScroll: true });
+    });
+  }
 }

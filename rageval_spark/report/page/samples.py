@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rageval_spark.report.findings import counted, labelled
 from rageval_spark.report.page.marks import marked, words
 from rageval_spark.score import FAILED, FLAGS, SKIPPED
 
@@ -15,13 +16,25 @@ VERDICTS = ("verdict", "supported", "correct", "achieved", "done")
 RATINGS = ("rating", "ratings", "mean", "cosine", "score")
 SAID = ("reason", "reasons", "why")
 NAMED = ("text", "question", "intent", "step", "name", "sentence")
-REASONED = ("numerator", "denominator")
-"""What a score's reason says too."""
+SAID_OF = {"chunks": "in chunks {}", "citations": "cites {}", "precise": "of use: {}", "level": "level {} of 2"}
+"""How what else is known of a claim, intent or statement is told; what is not here goes by its name."""
+FULL = 2
+"""The rating of a chunk that is relevant in full."""
+HOWS: Mapping[str, Mapping[str, str]] = {
+    "most": {"option": "missing most thresholds", "sample": "One of those that miss most thresholds, here of",
+             "those": "those that miss most thresholds"},
+    "worst": {"option": "worst", "sample": "Among the worst of", "those": "those that miss one by most"},
+    "borderline": {"option": "borderline", "sample": "Near the threshold of", "those": "some near one"},
+    "random": {"option": "random", "sample": "Drawn by chance", "those": "some drawn by chance"},
+    "unscored": {"option": "without a score", "sample": "Without a score of", "those": "some without a score"},
+}
+"""Why samples are shown: as a choice, as said of one before its metrics, and of all of them."""
 MEANING = {**SKIPPED, **FAILED}
 
 
-def viewed(sample: Mapping[str, Any], scale: float) -> dict[str, Any]:
-    """A sample of report.json as the template takes it, with scores on `scale`."""
+def viewed(sample: Mapping[str, Any], scale: float, several: bool) -> dict[str, Any]:
+    """A sample of report.json as the template takes it, with scores on `scale`, and metrics with their field groups where there
+    are `several`."""
     texts = sample["texts"]
     groups: dict[str, dict[str, Any]] = {}
     details = sample["details"] if isinstance(sample["details"], list) else []
@@ -31,10 +44,36 @@ def viewed(sample: Mapping[str, Any], scale: float) -> dict[str, Any]:
         group = groups.setdefault(key, {"key": key, "fields": list(_fields(mine or {}, sample["absent"].get(key, ()))),
                                         "scores": []})
         found = details[place] if place < len(details) else {}
-        group["scores"].append(_score(score, found if isinstance(found, Mapping) else {}, scale))
+        label = labelled(score["metric"], key, several)
+        group["scores"].append({**_score(score, found if isinstance(found, Mapping) else {}, scale), "label": label,
+                                "how": [why for why, metrics in sample["how"].items() if label in metrics]})
     first = next((mine for mine in texts.values() if isinstance(mine, Mapping)), {}) if isinstance(texts, Mapping) else {}
     return {"id": sample["sample_id"], "how": sample["how"], "slices": sample["slices"], "groups": list(groups.values()),
             "question": str(first.get("user_input") or ""), "cut": texts if isinstance(texts, str) else None}
+
+
+def worst(samples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of samples as viewed those that miss most thresholds, in their order, each with the scores that do, by most first."""
+    found = []
+    for place, sample in enumerate(samples, 1):
+        missed = [score for group in sample["groups"] for score in group["scores"] if score["tone"] == "bad"]
+        if "most" in sample["how"] and missed:
+            missed.sort(key=lambda score: -abs(score["value"] - score["threshold"]))
+            found.append({"place": place, "id": sample["id"], "question": sample["question"], "missed": missed})
+    return found
+
+
+def shown(samples: Sequence[Mapping[str, Any]], total: int) -> str:
+    """Which of all samples are shown, as a sentence."""
+    if len(samples) >= total:
+        return f"All {counted(total, 'sample')}." if total > 1 else "The only sample."
+    those = [named["those"] for how, named in HOWS.items() if any(how in sample["how"] for sample in samples)]
+    return f"{len(samples):,} of {counted(total, 'sample')}: {', '.join(those)}."
+
+
+def choices(samples: Sequence[Mapping[str, Any]], slices: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Each slice with the values that these samples have of it."""
+    return [(name, sorted({str(sample["slices"].get(name, "")) for sample in samples})) for name in slices]
 
 
 def _fields(texts: Mapping[str, Any], absent: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -66,8 +105,8 @@ def _score(score: Mapping[str, Any], details: Mapping[str, Any], scale: float) -
         "meaning": MEANING.get(score["code"] or ""),
         "flags": [FLAGS.get(flag, flag) for flag in score["flags"] or () if flag != "HEURISTIC"],  # which is said of all
         "lists": lists,
-        "facts": ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in details.items()
-                           if not isinstance(value, (Mapping, list)) and value is not None and name not in REASONED),
+        "facts": "; ".join(f"{name.replace('_', ' ')}: {value}" for name, value in details.items()
+                           if isinstance(value, str) and value and name != "signature"),  # numbers are the reason's to tell
     }
 
 
@@ -82,9 +121,18 @@ def _item(one: Any) -> dict[str, Any]:
     why = "; ".join(dict.fromkeys(str(reason) for reason in why if reason)) if isinstance(why, list) else why
     used = {*VERDICTS, *RATINGS, *SAID, named, "id"}
     tone = "none" if decided is None else "good" if decided else "bad"
-    verdict = _short(rating) if decided is None else "yes" if decided else "no"
-    rest = ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in one.items() if name not in used)
+    verdict = _rated(rating) if decided is None else "yes" if decided else "no"
+    rest = ", ".join(SAID_OF.get(name, f"{name.replace('_', ' ')} {{}}").format(_short(value)) for name, value in one.items()
+                     if name not in used and value not in (None, [], {}))
     return {"text": str(one[named]) if named else "", "tone": tone, "verdict": verdict, "why": why, "rest": rest}
+
+
+def _rated(rating: Any) -> str:
+    """A rating in words; those of a chunk that was rated twice."""
+    if not isinstance(rating, list):
+        return _short(rating)
+    known = [_short(one) for one in rating if one is not None]
+    return f"rated {' and '.join(known)} of {FULL}" if known else ""
 
 
 def _short(value: Any) -> str:
