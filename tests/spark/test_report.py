@@ -97,13 +97,20 @@ def test_the_samples_that_are_shown(made: Run) -> None:
     rows, samples = made.scores.collect(), data(made)["samples"]
     assert len(samples) <= 60
     group = "question,answer,contexts,truth"
+    rouge = f"rouge-L (fields {group})"
     missed = {row["sample_id"]: abs(row["score"] - row["threshold"]) for row in rows
               if (row["field_group"], row["metric"], row["passed"]) == (group, "rouge-L", False)}
-    worst = [one["sample_id"] for one in samples if "rouge-L" in one["how"].get("worst", ())]
+    worst = [one["sample_id"] for one in samples if rouge in one["how"].get("worst", ())]
     assert worst
     assert all(missed[id] >= sorted(missed.values())[-10] for id in worst)
     assert sum("random" in one["how"] for one in samples) == 10
-    assert any("faithfulness" in one["how"].get("unscored", ()) for one in samples)
+    assert any(f"faithfulness (fields {group})" in one["how"].get("unscored", ()) for one in samples)
+    assert [one["sample_id"] for one in samples if "most" in one["how"]] == [one["sample_id"] for one in samples][:5] == \
+        list(made.worst(5))
+    near = [score for one in samples for score in one["scores"]
+            if f"{score['metric']} (fields {score['field_group']})" in one["how"].get("borderline", ())]
+    assert near
+    assert all(abs(score["score"] - score["threshold"]) <= 0.15 + 1e-9 for score in near)
     for one in samples:
         assert len(one["scores"]) == len(one["details"]) == 6 or isinstance(one["details"], str)
         assert all(values["response"] is not None for values in one["texts"].values()) or one["sample_id"] == "004"
@@ -198,7 +205,7 @@ def test_a_page_that_cannot_be_made_costs_nothing(spark: SparkSession, tmp_path:
     assert done.folder.read_json("manifest.json")["status"] == "complete"
     assert f"rageval report {done.folder}" in caplog.text
     monkeypatch.undo()
-    assert "Coverage is met" in done.report()
+    assert "of 7 samples miss a threshold</h1>" in done.report()
 
 
 def test_a_run_of_a_frame_keeps_its_texts_for_the_page(spark: SparkSession, tmp_path: Path) -> None:
