@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from rageval_spark.report.findings import value
+from rageval_spark.report.findings import labelled, value
 from rageval_spark.report.terminal import console
 from rageval_spark.spark.pairs import BASE, NEW, Counts
 from rageval_spark.statistics.paired import Difference
@@ -59,9 +59,9 @@ class Compared:
             return None
         return next((word for bound, word in EFFECTS if abs(self.found.effect) < bound), "large")
 
-    def sentence(self, base: str, new: str, scale: int = 1) -> str:
-        """What was found, for a reader who knows no statistics."""
-        on = f"on {self.metric}" + (f" where {self.slice} is {value(self.slice_value)}" if self.slice else "")
+    def sentence(self, base: str, new: str, scale: int = 1, several: bool = False) -> str:
+        """What was found, for a reader who knows no statistics; with the field group where there are several."""
+        on = f"on {labelled(self.metric, self.field_group, several)}" + (f" where {self.slice} is {value(self.slice_value)}" if self.slice else "")
         if self.found is None:
             return f"nothing to compare {on}: no sample is scored on both sides"
         n, d = f"n = {self.found.count:,}", self.found.difference * scale
@@ -105,23 +105,23 @@ def as_dict(line: Compared, scale: int) -> dict[str, Any]:
 def show(base: str, new: str, lines: Sequence[Compared], by_slice: Sequence[Compared], changes: Sequence[Any],
          warnings: Sequence[str], scale: int = 1) -> None:
     """Print a comparison: the table, then a sentence per metric, slices that differ, samples that changed sides, warnings."""
-    out = console()
-    out.print(_table(f"{base} → {new}", lines, scale))
+    out, several = console(), len({line.field_group for line in lines}) > 1
+    out.print(_table(f"{base} → {new}", lines, scale, several))
     for line in lines:
-        out.print(line.sentence(base, new, scale), soft_wrap=True)
+        out.print(line.sentence(base, new, scale, several), soft_wrap=True)
     told = [line for line in by_slice if line.verdict in ("better", "worse")]
     if by_slice:
         out.print(f"\n{len(told)} of {len(by_slice)} differences by slice are shown"
                   + (":" if told else "; the others are in --json"), soft_wrap=True)
     for line in told[:MOST_SLICE_LINES]:
-        out.print(f"  {line.sentence(base, new, scale)}", soft_wrap=True)
-    for text in _changed(changes, sum(line.mended + line.worsened for line in lines), scale):
+        out.print(f"  {line.sentence(base, new, scale, several)}", soft_wrap=True)
+    for text in _changed(changes, sum(line.mended + line.worsened for line in lines), scale, several):
         out.print(text, soft_wrap=True)
     for warning in warnings:
         out.print(f"warning: {warning}", soft_wrap=True)
 
 
-def _table(title: str, lines: Sequence[Compared], scale: int) -> Table:
+def _table(title: str, lines: Sequence[Compared], scale: int, several: bool) -> Table:
     table = Table("metric", "base", "new", "difference", "95 %", "pairs", "mended", "worsened", "shows from", "verdict",
                   title=title, title_justify="left")
     for line in lines:
@@ -131,12 +131,12 @@ def _table(title: str, lines: Sequence[Compared], scale: int) -> Table:
             f"{found.low * scale:+.3f} – {found.high * scale:+.3f}" if found.low is not None and found.high is not None else "",
             f"{found.count:,}", f"{line.mended:,}", f"{line.worsened:,}",
             f"{found.detectable * scale:.3f}" if found.detectable is not None else ""]
-        table.add_row(line.metric, *figures, line.verdict)
+        table.add_row(labelled(line.metric, line.field_group, several), *figures, line.verdict)
     return table
 
 
-def _changed(changes: Sequence[Any], total: int, scale: int) -> Iterator[str]:
+def _changed(changes: Sequence[Any], total: int, scale: int, several: bool) -> Iterator[str]:
     if changes:
         yield f"\nsamples that changed sides of the threshold ({len(changes):,} of {total:,}):"
     for one in changes:
-        yield f"  {one.match.metric}  {one.sample_id}: {one.base * scale:.3f} → {one.new * scale:.3f}"
+        yield f"  {labelled(one.match.metric, one.match.base, several)}  {one.sample_id}: {one.base * scale:.3f} → {one.new * scale:.3f}"

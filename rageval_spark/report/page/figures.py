@@ -41,8 +41,8 @@ def verdict(summary: Mapping[str, Any]) -> dict[str, Any]:
     elif not scored:
         said = "Nothing was scored"
     elif [gate["gate"] for gate in gates] == ["coverage"]:
-        said = f"{summary['num_bad']:,} of {counted(summary['total'], 'sample')} miss a threshold" if summary["num_bad"] else \
-            "No sample misses a threshold"
+        bad, total = summary["num_bad"], counted(summary["total"], "sample")
+        said = f"{f'{bad:,}' if bad else 'None'} of {total} {'miss' if bad > 1 else 'misses'} a threshold"
     else:
         said = f"{met} of {len(gates)} gates met, {len(unsure)} not decided" if unsure else f"All {met} gates are met"
     judges = {stat["judge"] for _, _, stat in _stats(summary)}
