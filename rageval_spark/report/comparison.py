@@ -61,7 +61,8 @@ class Compared:
 
     def sentence(self, base: str, new: str, scale: int = 1, several: bool = False) -> str:
         """What was found, for a reader who knows no statistics; with the field group where there are several."""
-        on = f"on {labelled(self.metric, self.field_group, several)}" + (f" where {self.slice} is {value(self.slice_value)}" if self.slice else "")
+        on = f"on {labelled(self.metric, self.field_group, several)}"
+        on += f" where {self.slice} is {value(self.slice_value)}" if self.slice else ""
         if self.found is None:
             return f"nothing to compare {on}: no sample is scored on both sides"
         n, d = f"n = {self.found.count:,}", self.found.difference * scale
@@ -139,4 +140,5 @@ def _changed(changes: Sequence[Any], total: int, scale: int, several: bool) -> I
     if changes:
         yield f"\nsamples that changed sides of the threshold ({len(changes):,} of {total:,}):"
     for one in changes:
-        yield f"  {labelled(one.match.metric, one.match.base, several)}  {one.sample_id}: {one.base * scale:.3f} → {one.new * scale:.3f}"
+        name = labelled(one.match.metric, one.match.field_group, several)
+        yield f"  {name}  {one.sample_id}: {one.base * scale:.3f} → {one.new * scale:.3f}"

@@ -52,7 +52,9 @@ def value(of_slice: str | None) -> str:
     if of_slice is None:
         return "null"
     words = " ".join(of_slice[:10 * LONGEST_VALUE].split())
-    return words if words and len(of_slice) <= LONGEST_VALUE else f"{words[:LONGEST_VALUE]}…" if words else "(blank)" if of_slice else "(empty)"
+    if not words:
+        return "(blank)" if of_slice else "(empty)"
+    return words if len(of_slice) <= LONGEST_VALUE else f"{words[:LONGEST_VALUE]}…"
 
 
 def counted(count: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -74,7 +75,8 @@ def test_what_texts_say_is_not_done(browser: Browser, harmful: Run) -> None:
         summary.click()
     assert page.evaluate("window.hacked") is None
     assert page.evaluate("document.scripts.length") == 1
-    assert page.locator("a, img, iframe, object, embed, link, base, [onerror], [onclick], [style]").count() == 0
+    assert page.locator("img, iframe, object, embed, link, base, [onerror], [onclick], [style]").count() == 0
+    assert {link.get_attribute("href") for link in page.locator("a").all()} == {f"#sample-{place}" for place in range(1, 6)}
     assert page.locator("form").count() == 1
     assert opened.said == []
     assert "window.hacked = 1" in page.locator("#list").inner_text()
@@ -123,14 +125,46 @@ def test_samples_are_filtered_and_ordered(browser: Browser, quick: Run) -> None:
     assert len(opened.shown()) < 5
     page.locator("input[name=text]").fill("")
     page.locator("select[name=metric]").select_option(label="context_recall")
+    named = {id: [how for how, metrics in one["how"].items() if "context_recall" in metrics] for id, one in samples.items()}
+    assert set(opened.shown()) == {id for id, how in named.items() if how} != set(every)
+    page.locator("select[name=how]").select_option("unscored")
+    assert set(opened.shown()) == {id for id, how in named.items() if "unscored" in how}
+    page.locator("select[name=how]").select_option("random")
+    assert set(opened.shown()) == {id for id, one in samples.items() if "random" in one["how"]}
+    page.locator("select[name=how]").select_option("")
     for order, sign in (("low", 1), ("high", -1)):
         page.locator("select[name=order]").select_option(order)
         scores = [next(score["score"] for score in samples[id]["scores"] if score["metric"] == "context_recall")
                   for id in opened.shown()]
         assert scores == sorted(scores, key=lambda score: (score is None, sign * (score or 0)))
     page.locator("select[name=order]").select_option("id")
+    page.locator("select[name=metric]").select_option("")
     assert opened.shown() == sorted(every)
     assert opened.said == []
+
+
+def test_the_worst_are_listed_and_open_by_a_click(browser: Browser, quick: Run) -> None:
+    opened = Opened(browser, quick)
+    page, worst = opened.page, quick.worst(5)
+    rows = page.locator("#worst tbody tr")
+    assert rows.locator("a").all_inner_texts() == list(worst)
+    for row, missed in zip(rows.all(), worst.values(), strict=True):
+        for one in missed:
+            assert f"{one['metric']} {one['score']:.2f}" in row.inner_text()
+    page.locator("input[name=text]").fill("no sample has this")
+    assert opened.shown() == []
+    rows.locator("a").nth(1).click()
+    opened_samples = page.eval_on_selector_all("details.sample[open]", "all => all.map(one => one.dataset.id)")
+    assert opened_samples == [list(worst)[1]]
+    assert page.locator("details.sample[open] dd").first.is_visible()
+    assert page.evaluate("document.querySelector('details.sample[open]').getBoundingClientRect().top < innerHeight")
+    assert opened.said == []
+
+
+def test_ratings_are_told_in_words(browser: Browser, quick: Run) -> None:
+    said = Opened(browser, quick).page.locator("#list").text_content() or ""
+    assert "rated 1 and 1 of 2" in said
+    assert not re.search(r"graded|disagreement|flat \d|support \d", said)
 
 
 def test_it_is_read_on_a_phone(browser: Browser, quick: Run, harmful: Run) -> None:
@@ -139,6 +173,7 @@ def test_it_is_read_on_a_phone(browser: Browser, quick: Run, harmful: Run) -> No
         for summary in page.locator("summary").all():
             summary.click()
         assert page.evaluate("document.documentElement.scrollWidth") == 375
+        assert page.evaluate("[...document.querySelectorAll('.wide')].every(one => one.scrollWidth <= one.clientWidth)")
     sizes = page.evaluate("""[...document.querySelectorAll("header *, #metrics *")]
         .filter(one => one.getClientRects().length && [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
         .map(one => parseFloat(getComputedStyle(one).fontSize))""")
@@ -154,7 +189,8 @@ def test_it_prints_on_two_pages(browser: Browser, quick: Run) -> None:
     assert len(printed.pages) == 2
     text = "".join(page.extract_text() for page in printed.pages)
     assert "context_precision" in text
-    assert "parental leave" not in text  # samples are for the screen
+    assert all(id in text for id in quick.worst(5))
+    assert "rated 1 and" not in text  # one by one samples are for the screen
 
 
 def test_it_is_dark_where_the_reader_wants_it(browser: Browser, quick: Run) -> None:

@@ -18,6 +18,7 @@ from rageval_spark.config import parse
 from rageval_spark.report.page import Page, make, rendered
 from rageval_spark.report.page.gather import fitted
 from rageval_spark.report.page.marks import absent, marked, words
+from rageval_spark.report.terminal import show
 from rageval_spark.run import Run, evaluate, run
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def test_the_page_is_made_again_from_the_files(made: Run) -> None:
 
 
 def test_a_comparison_is_on_the_page(made: Run, tmp_path: Path) -> None:
-    rows = hostile(20)
+    rows = hostile()
     for row in rows[6:]:
         row["answer"] = RIGHT
     better = scored(tmp_path, rows[3:], scale=10)
@@ -170,6 +171,14 @@ def test_a_comparison_is_on_the_page(made: Run, tmp_path: Path) -> None:
     found = rageval("report", str(better.folder), "--compare", str(made.folder))
     assert found.exit_code == 0, found.exception
     assert re.search(r"Compared with.*better", html(better), re.S)
+    page = html(better).partition("Compared with")[2].partition("<section")[0]
+    changed = sum(map(int, re.findall(r'data-label="(?:mended|worsened)">(\d+)<', page)))
+    listed = page.partition("sides of the threshold")[2]
+    count = listed.count("<tr><th scope")
+    assert listed.startswith(f" ({count} of {changed})</summary>")
+    assert changed > count > 0
+    told = rageval("compare", str(made.folder), str(better.folder)).stdout
+    assert f"sides of the threshold ({count} of {changed}):\n  faithfulness (fields question,answer,contexts,truth)  0" in told
 
 
 def test_findings_and_the_noise_of_the_judge_are_on_the_page(made: Run) -> None:
@@ -184,7 +193,7 @@ def test_findings_and_the_noise_of_the_judge_are_on_the_page(made: Run) -> None:
     page = rendered(manifest, {**made.summary, "diagnosis": [finding] * 12, "noise": noise}, data(made))
     for said in ("The text is not found", "context_recall 0.412 (95 % 0.300–0.500, of 5; under 0.850 is bad)", "&lt;b&gt;",
                  "2 more in summary.json", "28 of 30", "+0.100",
-                 "it says &lt;no&gt;"):
+                 '<td class="long" data-label="fields"><bdi>q</bdi></td>', "it says &lt;no&gt;"):
         assert said in page, said
 
 
@@ -217,6 +226,32 @@ def test_a_run_of_a_frame_keeps_its_texts_for_the_page(spark: SparkSession, tmp_
     done.folder.delete("report.json")
     done.folder.delete("report.html")
     assert "made from a DataFrame, which cannot be read again" in done.report()
+
+
+def test_values_of_slices_are_shown_short_and_never_as_nothing(spark: SparkSession, tmp_path: Path,
+                                                                capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{**row, "lang": value} for row, value in zip(hostile(9)[6:], ("v" * 5000, "", "  "), strict=True)]
+    few = scored(tmp_path, rows, gates={"token_f1": {"slices": {"lang": {"average": 9.9, "least": 1}}}}, scale=10)
+    page = html(few)
+    shown = re.sub("<[^>]*>", "", page)  # what is read
+    assert "v" * 61 not in shown
+    for said in ("v" * 60 + "…", "(empty)", "(blank)", "token_f1.average, lang (empty) (", "All 3 samples.", "3 rows"):
+        assert said in shown, said
+    assert 'data-metric="token_f1 (fields question,answer,question)"' in page
+    show(few.summary, few.worst())
+    told = capsys.readouterr().out
+    assert "v" * 61 not in told
+    assert "by lang (fields question,answer,contexts,truth)" in told
+    assert "lang (empty): " in told
+    assert re.search(r"rouge-L \(fields question,answer,contexts,truth\) \d\.\d{3}: ", told)
+
+
+def test_scores_of_0_and_1_are_not_borderline(spark: SparkSession, tmp_path: Path) -> None:
+    few = scored(tmp_path, hostile(9)[6:], evaluate=[{"fields": FIELDS, "metrics": ["exact_match"]}])
+    assert [list(one["how"]) for one in data(few)["samples"]] == [["most", "worst", "random"]] * 3
+    assert "3 of 3 samples miss a threshold</h1>" in html(few)
+    one = {**few.summary, "num_bad": 1, "total": 1}
+    assert "1 of 1 sample misses a threshold</h1>" in rendered(few.folder.read_json("manifest.json"), one, data(few))
 
 
 def test_runs_with_little_to_show(spark: SparkSession, tmp_path: Path) -> None:

@@ -140,8 +140,8 @@ def test_statistics_are_those_of_the_rows_and_of_their_parts(spark: SparkSession
 def test_the_worst_samples_and_the_rows_that_are_not_good(spark: SparkSession, tmp_path: Path) -> None:
     scores: list[tuple[str, str, float | None]] = [
         ("a", "faithfulness", 1.0), ("a", "context_recall", 0.0), ("b", "faithfulness", 0.4), ("b", "context_recall", 0.2),
-        ("c", "faithfulness", 0.1), ("c", "context_recall", 1.0), ("d", "faithfulness", None), ("e", "faithfulness", 0.9)]  # and b once more, which counts once
-    scores.append(("b", "faithfulness", 0.45))
+        ("c", "faithfulness", 0.1), ("c", "context_recall", 1.0), ("d", "faithfulness", None), ("e", "faithfulness", 0.9)]
+    scores.append(("b", "faithfulness", 0.45))  # once more, which counts once
     empty = dict.fromkeys(spark.createDataFrame([], SCORES).columns)
     rows = [{**empty, "sample_id": sample, "metric": metric, "score": score, "threshold": 0.5,
              "passed": None if score is None else score >= 0.5}
@@ -155,7 +155,8 @@ def test_the_worst_samples_and_the_rows_that_are_not_good(spark: SparkSession, t
     assert worst(spark.read.parquet(folder.for_spark("scores")).where("passed"), ["faithfulness"], 3) == {}
     drop_good(spark, folder)
     left = spark.read.parquet(folder.for_spark("scores")).select("sample_id", "metric").collect()
-    assert sorted(map(tuple, left)) == [("a", "context_recall"), ("b", "context_recall"), ("b", "faithfulness"), ("b", "faithfulness"),
+    assert sorted(map(tuple, left)) == [("a", "context_recall"), ("b", "context_recall"), ("b", "faithfulness"),
+                                        ("b", "faithfulness"),
                                         ("c", "faithfulness"), ("d", "faithfulness")]
     assert not folder.exists("scores.kept")
 
