@@ -24,6 +24,7 @@ from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.report import report
 from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
+from rageval_spark.report.visible import visible
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, invoke_without_command=True, pretty_exceptions_enable=False,
@@ -245,7 +246,7 @@ def main() -> None:
     try:
         app()
     except RagevalError as error:
-        print(f"rageval: {error}", file=sys.stderr)
+        print(f"rageval: {visible(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         print("rageval: interrupted", file=sys.stderr)
