@@ -14,8 +14,8 @@ from rageval_spark.engine.files import Folder
 from rageval_spark.errors import ConfigError
 
 log = logging.getLogger(__name__)
-PERIOD_S = 2.0
-GONE_S = 4 * PERIOD_S
+PERIOD_S = 1.0
+GONE_S = 5 * PERIOD_S
 """Without a sign for so long a run is taken for one that was killed."""
 
 
