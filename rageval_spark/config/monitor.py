@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from rageval_spark.config.schema import Config, Gate, Group
 from rageval_spark.engine.sampling import Sampling
-from rageval_spark.engine.signals import NEGATIVE, POSITIVE, word
+from rageval_spark.engine.signals import DIRECTIONS, NEGATIVE, POSITIVE, ROWS, word
 from rageval_spark.judges.settings import Settings
 
 Words = Annotated[tuple[str, ...], BeforeValidator(
@@ -37,9 +37,9 @@ class Alert(Settings):
     `least`: of how many rows or scores it must be. `sure`: only where its whole 95 % interval is beyond. `slices`: columns, each
     value of which has it too."""
 
-    limit: float | None = Field(default=None, allow_inf_nan=False)
-    below: float | None = Field(default=None, allow_inf_nan=False)
-    above: float | None = Field(default=None, allow_inf_nan=False)
+    limit: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    below: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    above: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     least: int = Field(default=10, ge=1)
     sure: bool = False
@@ -47,9 +47,15 @@ class Alert(Settings):
 
     @model_validator(mode="after")
     def _says_something(self) -> Alert:
-        if all(one is None for one in (self.limit, self.below, self.above, self.drop)):
+        if not any(self.limits()):
             raise ValueError("give a number, or below, above or drop")
         return self
+
+    def limits(self) -> Iterator[tuple[str, float]]:
+        """What is given on the scale of its figure, by key."""
+        for name in ("limit", "below", "above", "drop"):
+            if (limit := getattr(self, name)) is not None:
+                yield name, limit
 
 
 class Picks(Settings):
@@ -90,6 +96,11 @@ class MonitorConfig(Config):
             if unknown := [column for column in alert.slices if column not in self.slices]:
                 raise ValueError(f"alerts.{name}.slices: {unknown[0]} is no slice of this config; its slices are "
                                  f"{', '.join(self.slices) or 'none'}")
+            most = 1 if name in DIRECTIONS else self.scale
+            if over := [side for side, limit in alert.limits() if limit > most and name != ROWS]:
+                raise ValueError(f"alerts.{name}.{over[0]} is at most {most}, "
+                                 f"{'1 being all: 0.3 is 30 %' if name in DIRECTIONS else 'the scale of the scores'}, "
+                                 f"found {getattr(alert, over[0]):g}")
             if alert.drop is not None and self.against is None:
                 raise ValueError(f"alerts.{name}.drop: give against, the folder of the run that it drops from")
         return self
