@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spark.config import MonitorConfig, mapping, planned
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse
-from rageval_spark.engine.signals import DIRECTIONS, LANGUAGE, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, WORDS, Watch
+from rageval_spark.engine.signals import DIRECTIONS, LANGUAGE, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, ROWS, WORDS, Watch
 from rageval_spark.errors import ConfigError, InputError, StoreError
 from rageval_spark.finished.comparison import of_runs
 from rageval_spark.finished.pick import mixed
@@ -103,7 +103,8 @@ def monitor(config: MonitorConfig, day: date | None = None, on_session: Callable
 
 
 def _check(config: MonitorConfig, uses: Mapping[str, MetricUse]) -> None:
-    """Raises ConfigError for metrics that cannot be told apart, and alerts of nothing that is watched."""
+    """Raises ConfigError for metrics that cannot be told apart, alerts of nothing that is watched, and limits
+    that no figure can be beyond."""
     names = [use.name for group in (planned(config.of_day("true")).groups if uses else ()) for use in group.uses]
     if twice := [name for name in names if names.count(name) > 1 or name in DIRECTIONS]:
         raise ConfigError(f"evaluate: a monitor has each figure once, but {twice[0]} is there twice; name one with as:")
@@ -114,6 +115,9 @@ def _check(config: MonitorConfig, uses: Mapping[str, MetricUse]) -> None:
             raise ConfigError(f"alerts.{name}.drop is of metrics, which are held against an offline run; give above or below")
         if name in (LENGTH_DRIFT, LANGUAGE_DRIFT) and config.against is None:
             raise ConfigError(f"alerts.{name}: give against, the folder of an offline run")
+        most, of = (config.scale, "the scale of the scores") if name in uses else (1, "which is all: 0.3 is 30 %")
+        if over := [(side, limit) for side, limit in alert.limits() if limit > most and name != ROWS]:
+            raise ConfigError(f"alerts.{name}.{over[0][0]} is at most {most}, {of}; found {over[0][1]:g}")
 
 
 def _opened(config: MonitorConfig, on_session: Callable[[], None]) -> Logs:

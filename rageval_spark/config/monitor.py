@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from rageval_spark.config.schema import Config, Gate, Group
 from rageval_spark.engine.sampling import Sampling
-from rageval_spark.engine.signals import DIRECTIONS, NEGATIVE, POSITIVE, ROWS, word
+from rageval_spark.engine.signals import NEGATIVE, POSITIVE, word
 from rageval_spark.judges.settings import Settings
 
 Words = Annotated[tuple[str, ...], BeforeValidator(
@@ -96,11 +96,6 @@ class MonitorConfig(Config):
             if unknown := [column for column in alert.slices if column not in self.slices]:
                 raise ValueError(f"alerts.{name}.slices: {unknown[0]} is no slice of this config; its slices are "
                                  f"{', '.join(self.slices) or 'none'}")
-            most = 1 if name in DIRECTIONS else self.scale
-            if over := [side for side, limit in alert.limits() if limit > most and name != ROWS]:
-                raise ValueError(f"alerts.{name}.{over[0]} is at most {most}, "
-                                 f"{'1 being all: 0.3 is 30 %' if name in DIRECTIONS else 'the scale of the scores'}, "
-                                 f"found {getattr(alert, over[0]):g}")
             if alert.drop is not None and self.against is None:
                 raise ValueError(f"alerts.{name}.drop: give against, the folder of the run that it drops from")
         return self

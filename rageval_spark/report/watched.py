@@ -173,8 +173,8 @@ def notes(watch: Watch, counts: Counts, days: Sequence[str], undated: int, time:
         left_out = readable - sum(counts.told(day, first) for day in days)
         if first in watch.rates() and left_out:
             columns = " and ".join(fields[name] for name in known if name in fields)
-            yield (f"{left_out:,} of {readable:,} rows are left out of "
-                   f"{', '.join([first, *(name for name in more if name in watch.rates())])}: {columns} is null there")
+            yield (f"{left_out:,} of {readable:,} rows tell nothing of "
+                   f"{', '.join([first, *(name for name in more if name in watch.rates())])}: null in {columns}")
     if watch.feedback and (said := unknown_feedback(counts, days)):
         yield said
 

@@ -82,15 +82,15 @@ def figures(folder: Path, day: str, name: str = "tower") -> dict[tuple[str | Non
 
 
 @pytest.fixture(scope="module")
-def watched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """The three days, computed one by one: the folder, and the summary of the last."""
+def watched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """The three days, computed one by one: the folder, and the summary of each."""
     folder = tmp_path_factory.mktemp("with blank")
     logged(folder)
     config = written(folder)
-    return folder, [summary(config, "--day", day) for day in (FRI, SAT, SUN)][1]
+    return folder, [summary(config, "--day", day) for day in (FRI, SAT, SUN)]
 
 
-def test_rates_by_hand(watched: tuple[Path, dict[str, Any]]) -> None:
+def test_rates_by_hand(watched: tuple[Path, list[dict[str, Any]]]) -> None:
     folder, _ = watched
     friday, saturday, sunday = (figures(folder, day) for day in (FRI, SAT, SUN))
     assert {name: friday[None, name] for of, name in friday if of is None} == {
@@ -106,8 +106,10 @@ def test_rates_by_hand(watched: tuple[Path, dict[str, Any]]) -> None:
     assert (sunday[None, "rows"], sunday[None, "citation_hit"]) == ((1.0, 1), (None, 0))
 
 
-def test_what_counts_nowhere_is_told(watched: tuple[Path, dict[str, Any]]) -> None:
-    _, saturday = watched
+def test_what_counts_nowhere_is_told(watched: tuple[Path, list[dict[str, Any]]]) -> None:
+    _, [friday, saturday, _] = watched
+    assert friday["notes"][1:] == [
+        "1 of 5 rows tell nothing of empty_retrieval, cited, citation_hit: null in contexts and ids"]
     assert saturday["undated"] == 2
     assert saturday["notes"][:2] == ["2 rows are of no day: in at there is no time that can be read. They count nowhere, "
                                      "also not in malformed",
@@ -115,7 +117,7 @@ def test_what_counts_nowhere_is_told(watched: tuple[Path, dict[str, Any]]) -> No
     assert "such as 'meh'" in saturday["notes"][2]
 
 
-def test_a_day_computed_again_replaces_its_rows_and_no_others(watched: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_a_day_computed_again_replaces_its_rows_and_no_others(watched: tuple[Path, list[dict[str, Any]]], tmp_path: Path) -> None:
     logged(tmp_path)
     config = written(tmp_path)
     summary(config, "--day", FRI)
@@ -172,8 +174,9 @@ def test_alerts_and_exit_codes(spark: SparkSession, tmp_path: Path, alerts: Any,
     ({"alerts": {"refusal": {"drop": 0.1}}}, (), "give against"),
     ({"alerts": {"question_length_drift": 0.1}}, (), "give against, the folder of an offline run"),
     ({"alerts": {"refusal": {"above": 1, "slices": ["language"]}}}, (), "language is no slice of this config; its slices are"),
-    ({"alerts": {"refusal": 30}}, (), "alerts.refusal.limit is at most 1, 1 being all: 0.3 is 30 %, found 30"),
-    ({"alerts": {"faithfulness": {"below": 7}}}, (), "alerts.faithfulness.below is at most 1, the scale of the scores, found 7"),
+    ({"alerts": {"refusal": 30}}, (), "alerts.refusal.limit is at most 1, which is all: 0.3 is 30 %; found 30"),
+    ({"alerts": {"faithfulness": {"below": 7}}, "evaluate": [{"metrics": ["faithfulness"]}], "judge": {"provider": "embedded"}},
+     (), "alerts.faithfulness.below is at most 1, the scale of the scores; found 7"),
     ({"alerts": {"rows": -1}}, (), "alerts.rows.limit: Input should be greater than or equal to 0, found -1"),
     ({"gates": {"faithfulness": 0.5}}, (), "what a monitor watches are alerts"),
     ({"time": "when"}, (), "time: no column 'when'; the columns of"),
