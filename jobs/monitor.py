@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from rageval_spark.cli import main
+from rageval_spark.cli import job
 
 if __name__ == "__main__":
-    sys.argv.insert(1, "monitor")
-    main()
+    job("monitor")

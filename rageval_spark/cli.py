@@ -24,6 +24,11 @@ from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.report import report
 from rageval_spark.commands.store import store
 from rageval_spark.errors import ConfigError, RagevalError
+from rageval_spark.report.visible import visible
+
+Input = Annotated[str | None, typer.Option(help="Path of the samples, in place of the config's input.path.")]
+Output = Annotated[str | None, typer.Option(help="Folder of the results, in place of the config's output.path.")]
+Overrides = Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")]
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, invoke_without_command=True, pretty_exceptions_enable=False,
@@ -43,10 +48,10 @@ def common(version: Annotated[bool, typer.Option("--version", help="Print the ve
 @app.command()
 def run(
     config: Annotated[Path, typer.Argument(help="A config file (YAML or JSON).", show_default=False)],
-    input: Annotated[str | None, typer.Option(help="Path of the samples, in place of the config's input.path.")] = None,
-    output: Annotated[str | None, typer.Option(help="Folder of the results, in place of the config's output.path.")] = None,
+    input: Input = None,
+    output: Output = None,
     run_id: Annotated[str | None, typer.Option(help="Name of the run; by default made from the time.")] = None,
-    set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,
+    set: Overrides = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary to stdout, all else to stderr.")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="End with 0 while batches are under way; run again later.")] = False,
     junit: Annotated[str | None, typer.Option(help="Write the gates to a file as JUnit XML, for CI.", metavar="FILE")] = None,
@@ -56,9 +61,7 @@ def run(
     Ends with 0 where all gates are met, 1 where one is not, 2 for a mistake that cost nothing, 3 where too many
     judgements failed, 130 when interrupted. The last line printed is the run's directory.
     """
-    overrides = [*(set or []), *([f"input.path={json.dumps(input)}", "input.table=null"] if input else []),
-                 *([f"output.path={json.dumps(output)}"] if output else [])]
-    _evaluate(config, overrides, run_id, as_json, not no_wait, junit)
+    _evaluate(config, _overrides(input, output, set), run_id, as_json, not no_wait, junit)
 
 
 @app.command()
@@ -74,6 +77,11 @@ def quickstart(
     folder = Path(__file__).with_name("quickstart")
     samples = json.dumps(str(folder / "samples.jsonl"))
     _evaluate(folder / "config.yaml", [f"input.path={samples}", f"output.path={json.dumps(output)}"], None, False, open=open)
+
+
+def _overrides(input: str | None, output: str | None, more: list[str] | None) -> list[str]:
+    return [*(more or []), *([f"input.path={json.dumps(input)}", "input.table=null"] if input else []),
+            *([f"output.path={json.dumps(output)}"] if output else [])]
 
 
 def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: bool, wait: bool = True,
@@ -159,7 +167,9 @@ def score(
 @app.command()
 def plan(
     config: Annotated[Path, typer.Argument(help="A config file (YAML or JSON).", show_default=False)],
-    set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,
+    input: Input = None,
+    output: Output = None,
+    set: Overrides = None,
 ) -> None:
     """Say what a run of this config will ask and cost, without asking anything, and show three of its prompts.
 
@@ -168,14 +178,16 @@ def plan(
     from rageval_spark.config import load
     from rageval_spark.forecast import forecast, lines
 
-    for line in lines(forecast(load(config, set or []))):
+    for line in lines(forecast(load(config, _overrides(input, output, set)))):
         print(line)
 
 
 @app.command()
 def doctor(
     config: Annotated[Path, typer.Argument(help="A config file (YAML or JSON).", show_default=False)],
-    set: Annotated[list[str] | None, typer.Option(help="Override a key: --set judge.model=gpt-4o", metavar="KEY=VALUE")] = None,
+    input: Input = None,
+    output: Output = None,
+    set: Overrides = None,
 ) -> None:
     """Look at all that a run of this config will meet: Java, Spark, judges, columns, and what the data holds.
 
@@ -185,7 +197,7 @@ def doctor(
     from rageval_spark.doctor import examined
 
     wrong = False
-    for finding in examined(load(config, set or [])):
+    for finding in examined(load(config, _overrides(input, output, set))):
         wrong |= finding.state == "wrong"
         print(f"{finding.state:5}  {finding.what:10}  {finding.said}", flush=True)
     raise typer.Exit(2 if wrong else 0)
@@ -245,11 +257,22 @@ def main() -> None:
     try:
         app()
     except RagevalError as error:
-        print(f"rageval: {error}", file=sys.stderr)
+        print(f"rageval: {visible(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         print("rageval: interrupted", file=sys.stderr)
         sys.exit(130)
+
+
+def job(command: str) -> None:
+    """A command as a Spark job, with the options that the job was given. Where it ends well it returns, since a job of Databricks
+    takes any exit for a failure, also that with 0."""
+    sys.argv.insert(1, command)
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rageval_spark import publishing
 from rageval_spark.config import Config, planned
+from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, Plan
 from rageval_spark.engine.sampling import told
 from rageval_spark.errors import RagevalError
@@ -18,6 +19,7 @@ from rageval_spark.spark import session
 from rageval_spark.spark.profile import profile
 from rageval_spark.spark.read import Source, read, resolved, unfed
 from rageval_spark.spark.sampling import drawn
+from rageval_spark.spark.score import check_executors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,18 +70,19 @@ def examined(config: Config) -> Iterator[Finding]:
             yield Finding("sample", "fine", told(sample))
     except RagevalError as error:
         yield Finding("input", "wrong", str(error))
-    yield from _published(config, spark)
+    yield from _output(config, plan, spark)
 
 
-def _published(config: Config, spark: SparkSession) -> Iterator[Finding]:
-    """Where else than in its folder a run is wanted. Tables that are not there are made, as a run would."""
-    wanted = [f"{name} {value}" for name in ("tables", "mlflow") if (value := getattr(config.output, name))]
+def _output(config: Config, plan: Plan, spark: SparkSession) -> Iterator[Finding]:
+    """Whether a run can be written where it is wanted. Folders and tables that are not there are made, as a run would."""
+    more = (f"{name} {value}" for name in ("tables", "mlflow") if (value := getattr(config.output, name)))
     try:
+        check_executors(spark, Folder(config.output.path), live=plan.mode == "live")
         publishing.prepare(config.output, spark)
     except RagevalError as error:
         yield Finding("output", "wrong", str(error))
     else:
-        yield from [Finding("output", "fine", f"a run can be written to {' and '.join(wanted)}")] if wanted else ()
+        yield Finding("output", "fine", f"a run can be written to {' and '.join([config.output.path, *more])}")
 
 
 def _judges(plan: Plan, config: Config) -> Iterator[Finding]:

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 from rageval_spark.config import MonitorConfig, mapping, planned
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse
-from rageval_spark.engine.signals import LANGUAGE, RATES, WORDS, Watch
+from rageval_spark.engine.signals import DIRECTIONS, LANGUAGE, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, ROWS, WORDS, Watch
 from rageval_spark.errors import ConfigError, InputError, StoreError
 from rageval_spark.finished.comparison import of_runs
 from rageval_spark.finished.pick import mixed
 from rageval_spark.report import alerts, watched
 from rageval_spark.report.differing import doubts
+from rageval_spark.report.gates import exit_code
 from rageval_spark.report.page import days as days_page
 from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.report.review import as_csv, as_jsonl
-from rageval_spark.report.watched import DIRECTIONS, LANGUAGE_DRIFT, LENGTH_DRIFT, Counts, Figure
+from rageval_spark.report.watched import Counts, Figure
 from rageval_spark.run import Run, exists, run
 from rageval_spark.spark import monitored, recalled, session
 from rageval_spark.spark.read import Source, read
@@ -97,12 +98,13 @@ def monitor(config: MonitorConfig, day: date | None = None, on_session: Callable
         "undated": counts.rows(monitored.NO_DAY), "figures": [row for row in figures if row["slice"] is None], "drift": drifts,
         "runs": {one: str(done.folder) for one, done in runs.items()}, "picks": picks,
         "days_below_coverage": [one for one, done in runs.items() if done.exit_code == 3],
-        "notes": [*_notes(config, logs, counts, days), *notes, *more],
+        "notes": [*watched.notes(logs.watch, counts, days, counts.rows(monitored.NO_DAY), config.time), *notes, *more],
     }, uses)
 
 
 def _check(config: MonitorConfig, uses: Mapping[str, MetricUse]) -> None:
-    """Raises ConfigError for metrics that cannot be told apart, and alerts of nothing that is watched."""
+    """Raises ConfigError for metrics that cannot be told apart, alerts of nothing that is watched, and limits
+    that no figure can be beyond."""
     names = [use.name for group in (planned(config.of_day("true")).groups if uses else ()) for use in group.uses]
     if twice := [name for name in names if names.count(name) > 1 or name in DIRECTIONS]:
         raise ConfigError(f"evaluate: a monitor has each figure once, but {twice[0]} is there twice; name one with as:")
@@ -113,6 +115,9 @@ def _check(config: MonitorConfig, uses: Mapping[str, MetricUse]) -> None:
             raise ConfigError(f"alerts.{name}.drop is of metrics, which are held against an offline run; give above or below")
         if name in (LENGTH_DRIFT, LANGUAGE_DRIFT) and config.against is None:
             raise ConfigError(f"alerts.{name}: give against, the folder of an offline run")
+        most, of = (config.scale, "the scale of the scores") if name in uses else (1, "which is all: 0.3 is 30 %")
+        if over := [(side, limit) for side, limit in alert.limits() if limit > most and name != ROWS]:
+            raise ConfigError(f"alerts.{name}.{over[0][0]} is at most {most}, {of}; found {over[0][1]:g}")
 
 
 def _opened(config: MonitorConfig, on_session: Callable[[], None]) -> Logs:
@@ -147,14 +152,10 @@ def _counted(config: MonitorConfig, logs: Logs, days: Sequence[str]) -> Counts:
     counts = Counts(monitored.counted(rows, logs.watch, config.slices, logs.moment, logs.feedback))
     if not any(counts.rows(day) for day in days):
         undated = counts.rows(monitored.NO_DAY)
-        raise InputError(f"{logs.source} has no row of {_span(days)} by the column {config.time!r}"
+        raise InputError(f"{logs.source} has no row of {days_page.span(days[0], days[-1])} by the column {config.time!r}"
                          + (f"; {undated:,} rows have no time there that can be read" if undated else "")
                          + ". --day YYYY-MM-DD computes another day")
     return counts
-
-
-def _span(days: Sequence[str]) -> str:
-    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
 
 
 def _offline(spark: SparkSession, against: Recorded | None) -> tuple[Mixes, list[str]]:
@@ -220,17 +221,22 @@ def _sums(summary: Mapping[str, Any], group: str, metric: str) -> Sums | None:
 
 
 def _picked(config: MonitorConfig, folder: Folder, days: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Write samples of each week that ends on one of the days, unless that was done before: the files, and what to know."""
+    """Write samples of each week that ends on one of the days, unless that was done before or a day of it is not judged yet:
+    the files, and what to know."""
     written: list[str] = []
     notes: list[str] = []
     for sunday in (date.fromisoformat(day) for day in days if date.fromisoformat(day).isoweekday() == 7):
         week = f"{sunday:%G-W%V}"
         if not config.picks.n or any((folder / "picks").exists(f"{week}.{kind}") for kind in ("jsonl", "csv")):
             continue
-        paths = [f"{config.output.path}/runs/{config.name}-{sunday - timedelta(days=back)}" for back in reversed(range(7))]
-        found = mixed(there, config.picks.n) if (there := [path for path in paths if _complete(path)]) else None
-        if found is None:
+        of_week = [sunday - timedelta(days=back) for back in reversed(range(7))]
+        judged = {str(day): path for day in of_week if Folder(path := f"{config.output.path}/runs/{config.name}-{day}").exists()}
+        if failed := [day for day, path in judged.items() if not _well_judged(path)]:
+            notes.append(f"samples of {week} wait to be picked: too many judgements of {', '.join(failed)} failed. Compute again "
+                         f"what failed, and {sunday} last")
+        if failed or not judged:
             continue
+        found = mixed(list(judged.values()), config.picks.n)
         notes += found.notes
         if not found.rows:
             notes.append(f"no samples of {week} are picked: none has a score")
@@ -242,33 +248,12 @@ def _picked(config: MonitorConfig, folder: Folder, days: Sequence[str]) -> tuple
     return written, notes
 
 
-def _complete(path: str) -> bool:
+def _well_judged(path: str) -> bool:
+    """Whether a run is complete and not below its coverage."""
     try:
-        recorded(path)
+        return exit_code(recorded(path).summary["gates"]) != 3
     except InputError:
         return False
-    return True
-
-
-def _notes(config: MonitorConfig, logs: Logs, counts: Counts, days: Sequence[str]) -> Iterator[str]:
-    """What to know of the figures: what is left out and why, rows that tell nothing."""
-    fields = ", ".join(f"{column} ({name})" for name, column in logs.watch.group.fields.items())
-    if absent := [name for name in RATES if name not in logs.watch.rates()]:
-        yield f"left out, since no column tells them: {', '.join(absent)}. Read are {fields}" + (
-            "" if logs.watch.feedback else ", and no column of feedback")
-    if undated := counts.rows(monitored.NO_DAY):
-        yield f"{undated:,} rows are of no day: in {config.time} there is no time that can be read. They count nowhere"
-    if malformed := sum(counts.rows(day) - counts.readable(day) for day in days):
-        yield f"{malformed:,} rows cannot be read; they count in rows and malformed alone"
-    if empty := [day for day in days if not counts.rows(day)]:
-        yield f"no rows on {', '.join(empty)}"
-    readable = sum(counts.readable(day) for day in days)
-    for name, known in (("empty_retrieval", "retrieved_contexts"), ("empty_answer", "response")):
-        told = sum(counts.rates[day][watched.WHOLE].get(name, (0, 0))[0] for day in days if day in counts.rates)
-        if name in logs.watch.rates() and told < readable:
-            yield f"{name} is of {told:,} of {readable:,} rows: in the others {logs.watch.group.fields.get(known, known)} is null"
-    if logs.watch.feedback and (said := watched.unknown_feedback(counts, days)):
-        yield said
 
 
 def _told(config: MonitorConfig, logs: Logs, folder: Folder, figures: Sequence[Figure], summary: dict[str, Any],

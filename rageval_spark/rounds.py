@@ -56,9 +56,10 @@ class Round:
 class Rounds:
     """The rounds of one run; those that an earlier run of the same output left open are taken up first."""
 
-    def __init__(self, spark: SparkSession, work: Work, output: Folder, folder: Folder, tasks: int, wait: bool):
+    def __init__(self, spark: SparkSession, work: Work, output: Folder, folder: Folder, tasks: int, wait: bool,
+                 earlier: Mapping[str, float]):
         self._spark, self._work, self._plan, self._tasks, self._wait = spark, work, work.plan, tasks, wait
-        self._output, self._folder = output, folder
+        self._output, self._folder, self._earlier = output, folder, earlier
         self._endpoints = self._plan.endpoints()
         self._mode = self._plan.mode
         self._rounds = list(self._left_open())
@@ -103,18 +104,24 @@ class Rounds:
         """The budget that does not allow all of these requests, and the share of them that it allows; None and 1."""
         if self._work.until is not None and time.time() >= self._work.until:
             return HOURS, 0.0
+        taken = self._taken()
+        ahead = sum(self._endpoints[place].cost(Usage(prompt_tokens=sent, completion_tokens=0)) or 0.0
+                    for place, sent in size["tokens"].items())
+        wanted = {PROMPTS: size["prompts"], TOKENS: sum(size["tokens"].values()), COST: ahead}
+        shares = {name: max(0.0, (limit - taken[name]) / wanted[name])
+                  for name, limit in self._work.limits.items() if wanted[name]}
+        name, share = min(shares.items(), key=lambda one: one[1], default=(None, 1.0))
+        return (name, share) if share < 1 else (None, 1.0)
+
+    def _taken(self) -> dict[str, float]:
+        """What was asked and paid for so far, by this attempt and by those before."""
         asked = sum(part["count"] for one in self._rounds for part in one.parts if part["path"] == passes.CHAT)
         models = self._spent["usage"].values()
         tokens = sum((spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0) for spent in models)
         by_label = {endpoint.label: endpoint for endpoint in self._endpoints}
         cost = sum(by_label[label].cost(Usage(**spent)) or 0.0 for label, spent in self._spent["usage"].items())
-        ahead = sum(self._endpoints[place].cost(Usage(prompt_tokens=sent, completion_tokens=0)) or 0.0
-                    for place, sent in size["tokens"].items())
-        wanted = {PROMPTS: (asked, size["prompts"]), TOKENS: (tokens, sum(size["tokens"].values())), COST: (cost, ahead)}
-        shares = {name: max(0.0, (limit - wanted[name][0]) / wanted[name][1])
-                  for name, limit in self._work.limits.items() if wanted[name][1]}
-        name, share = min(shares.items(), key=lambda one: one[1], default=(None, 1.0))
-        return (name, share) if share < 1 else (None, 1.0)
+        return {name: amount + self._earlier.get(name, 0.0)
+                for name, amount in ((PROMPTS, asked), (TOKENS, tokens), (COST, cost))}
 
     def _left_open(self) -> Iterator[Round]:
         batches = self._output / "batches"
@@ -283,4 +290,4 @@ class Rounds:
         counts = {**self._spent["counts"], "reused": passes.reused(self._spark, self._folder.for_spark("scores"))}
         (self._folder / "beats").write_json("rounds.json", {
             "name": "rounds", "index": 0, "sequence": 1, "done": True, "at": time.time(), "held": {}, "in_flight": {},
-            **self._spent, "counts": counts})
+            **self._spent, "counts": counts, "budget": {"spent": self._taken()}})

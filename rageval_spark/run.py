@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from rageval_spark import noise, publishing
 from rageval_spark.config import Config, Diagnosis, Output, field_group, metric_of, output_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
-from rageval_spark.engine.budget import COST, HOURS, earlier
+from rageval_spark.engine.budget import COST, EARLIER, HOURS, earlier
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
+from rageval_spark.engine.running import under_way
 from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.stopping import stopping
 from rageval_spark.engine.work import Work
@@ -130,6 +131,11 @@ class _Settings:
 
 
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
+    with under_way(settings.output, settings.run_id):
+        return _steps(plan, spark, frame, source, settings)
+
+
+def _steps(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
     run_id = settings.run_id
     folder = settings.output / "runs" / run_id
     if spark.conf.get("spark.speculation", "false") == "true":
@@ -169,7 +175,7 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
             repeated = noise.asked_again(work, placing.bucketed(samples, buckets), read_scores(spark, folder),
                                          settings.output, folder, manifest.what)
         else:
-            Rounds(spark, work, settings.output, folder, tasks, settings.wait).score(placing.bucketed(samples, buckets))
+            Rounds(spark, work, settings.output, folder, tasks, settings.wait, spent).score(placing.bucketed(samples, buckets))
     except RagevalError as error:
         manifest.end({Interrupted: "interrupted", Pending: "waiting"}.get(type(error), "failed"), reason=str(error))
         raise
@@ -199,8 +205,8 @@ def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder,
     assert work.beats is not None
     work.beats.delete("")
     if spent:
-        work.beats.write_json("earlier.json", {"name": "earlier", "index": -1, "sequence": 1, "at": 0.0, "held": {},
-                                               "done": True, "budget": {"spent": dict(spent)}})
+        work.beats.write_json(f"{EARLIER}.json", {"name": EARLIER, "index": -1, "sequence": 1, "at": 0.0, "held": {},
+                                                  "done": True, "budget": {"spent": dict(spent)}})
     judgements = rows * sum(len(group.uses) for group in work.plan.groups)
     kept = f"Every reply that had come is kept in {work.store}; run the same command again to go on where it stopped"
     try:
@@ -230,9 +236,11 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
                          scale=settings.scale, gates=gates, sample=manifest.sample,
                          served_models=sorted(set().union(*served.values())), noise=repeated,
                          diagnosis=diagnosed(plan, rows, settings.diagnosis, settings.diagnosis.complaints))
-    for limit, left in over_budget(scores):
-        log.warning("%s was reached: %s judgements were left. What was paid for is kept; raise it, and run again to go on", limit,
-                    f"{left:,}")
+    reached = over_budget(scores)
+    for limit, left in reached:
+        log.warning("%s was reached: %s judgements were left. What was paid for is kept. %s", limit, f"{left:,}",
+                    "Run again to go on" if limit == f"limits.{HOURS}" else
+                    "Raise it and run again to go on; the same run counts what it has spent")
     if summary["total"] < manifest.rows:
         log.warning("%s of %s rows have the id of another row: a sample is counted once, its scores for each row",
                     f"{manifest.rows - summary['total']:,}", f"{manifest.rows:,}")
@@ -242,7 +250,8 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     make.page(folder, manifest.what, summary, scores, partial(recalled.texts_of, samples, plan.groups))
     if not settings.published.good:
         scoring.drop_good(spark, folder)
-    manifest.end("complete", usage=usage, counts={name: summary[name] for name in summary if name.startswith("num_")})
+    manifest.end("complete", usage=usage, limits_reached=[limit for limit, _ in reached],
+                 counts={name: summary[name] for name in summary if name.startswith("num_")})
     done = Run(folder, spark, summary)
     publishing.publish(settings.published, spark, folder, manifest.what, summary, done.scores, done.stats)
     return done

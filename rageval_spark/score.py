@@ -50,7 +50,7 @@ FAILED: Mapping[str, str] = {
     "INVALID_ID": "an id is neither text nor a whole number",
     "INVALID_SCORE": "a retrieval score is no number",
     "INVALID_INPUT": "the row is malformed",
-    "BUDGET": "a limit of the config was reached before",
+    "BUDGET": "a limit of the config was reached before this was asked",
     "METRIC_ERROR": "the metric itself raised an error",
 }
 """Codes of a score that the evaluation did not bring about, with their meanings. Counted against coverage."""

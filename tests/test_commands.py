@@ -43,6 +43,14 @@ def test_one_metric_is_told_whole() -> None:
     assert "did you mean faithfulness?" in unknown.stderr
 
 
+def test_a_job_that_ends_well_leaves_with_no_exit() -> None:
+    program = "import sys; from rageval_spark.cli import job; sys.argv[1:] = {}; job({!r}); print('went on')"
+    well = subprocess.run([sys.executable, "-c", program.format(["recall"], "metrics")], capture_output=True, text=True)
+    assert well.stdout.endswith("went on\n"), well.stderr
+    badly = subprocess.run([sys.executable, "-c", program.format(["no.yaml"], "monitor")], capture_output=True, text=True)
+    assert (badly.returncode, badly.stderr) == (2, "rageval: there is no config file no.yaml\n")
+
+
 def test_one_sample_is_scored_as_json(judge: JudgeServer) -> None:
     judge.require_key = KEY
     done = score(judge)

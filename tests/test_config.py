@@ -34,7 +34,7 @@ def test_every_shipped_config_can_be_planned(file: Path) -> None:
     ({"jugde": JUDGE}, ["jugde", "did you mean judge"]),
     ({"judge": {**JUDGE, "modle": "x"}}, ["judge.modle", "did you mean mode or model", "max_concurrency"]),
     ({"judge": {"model": "x"}}, ["judge.base_url is missing"]),
-    ({"judge": {**JUDGE, "base_url": "localhost:8000"}}, ["base_url", "http://"]),
+    ({"judge": {**JUDGE, "base_url": "localhost:8000"}}, ["must start with http:// or https://, found 'localhost:8000'"]),
     ({"judge": {**JUDGE, "max_concurrency": 0}}, ["judge.max_concurrency", "found 0"]),
     ({"judge": {**JUDGE, "mode": "btach"}}, ["judge.mode", "btach"]),
     ({"judge": {**JUDGE, "provider": "local"}}, ["judge", "provider http", "provider embedded"]),
@@ -73,6 +73,7 @@ def test_a_mistake_is_named_with_what_is_possible(changes: dict[str, Any], says:
         planned(parse(config(**changes)))
     for word in says:
         assert word in str(error.value)
+    assert str(error.value).count(", found ") <= 1
 
 
 def test_votes_are_of_the_use() -> None:
@@ -106,6 +107,57 @@ def test_any_key_can_be_overridden(tmp_path: Path) -> None:
     for wrong in ("judge.model", "evaluate.7.metrics=x", "judge.model.x=1"):
         with pytest.raises(ConfigError, match="--set"):
             load(tmp_path / "c.yaml", [wrong])
+
+
+def test_below_free_names_a_dotted_key_is_one(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("input: {path: a, options: {b.c: d}}\nevaluate: [{metrics: [recall]}]\n"
+                                     "judge: {model: m, base_url: 'http://x/v1'}\n")
+    loaded = load(tmp_path / "c.yaml", ["spark.conf.spark.sql.session.timeZone=Europe/Berlin", "spark.conf.spark.a.b=8",
+                                        "spark.master=local[1]", "input.options.b.c=true", "judge.headers.x.y='1'",
+                                        "judge.extra_body.chat.thinking=false", "evaluate.0.fields.response=a.b"])
+    assert loaded.spark.conf == {"spark.sql.session.timeZone": "Europe/Berlin", "spark.a.b": "8"}
+    assert (loaded.spark.master, loaded.required_input().options) == ("local[1]", {"b.c": "true"})
+    assert isinstance(loaded.judge, HttpJudge)
+    assert (loaded.judge.headers, loaded.judge.extra_body) == ({"x.y": "1"}, {"chat": {"thinking": False}})
+    assert loaded.evaluate[0].fields == {"response": "a.b"}
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("name: a\nlimits: {}\nname: b\n", ", line 3: the key 'name' is there already, in line 1; put what both say under one"),
+    ("judge:\n  model: a\n  model: b\n", ", line 3: the key 'model' is there already, in line 2"),
+    ("evaluate: [{metrics: [{recall: {k: 1, k: 2}}]}]\n", "line 1: the key 'k'"),
+    ('{"time": "at", "time": "t"}', "line 1: the key 'time'"),
+    ("1: a\n'1': b\n", "line 2: the key '1'"),
+])
+def test_a_key_that_is_there_twice_is_a_mistake(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "c.json").write_text(text)
+    for read in (load, load_monitor):
+        with pytest.raises(ConfigError) as error:
+            read(tmp_path / "c.json")
+        assert str(error.value).startswith(str(tmp_path / "c.json"))
+        assert says in str(error.value)
+
+
+def test_one_key_in_two_mappings_or_merged_is_none_twice(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("judge: &j {model: m, base_url: 'http://x/v1'}\nembeddings: {<<: *j, model: e}\n"
+                                     "evaluate: [{metrics: [recall]}, {metrics: [mrr]}]\n")
+    loaded = load(tmp_path / "c.yaml")
+    assert loaded.embeddings is not None
+    assert loaded.embeddings.model == "e"
+    with pytest.raises(ConfigError, match="--set embeddings, line 1: the key 'model'"):
+        load(tmp_path / "c.yaml", ["embeddings={model: a, model: b}"])
+
+
+def test_a_limit_of_1_on_a_scale_to_10_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = [{"faithfulness": {"threshold": 0.8}}, {"context_recall": {"threshold": 8}}]
+    gates = {"faithfulness": {"average": 6, "pass_rate": 0.5, "slices": {"tenant": 0.6}}, "context_recall": 0.7, "coverage": 0.9}
+    values = config(evaluate=[{"metrics": metrics}], gates=gates, slices=["tenant"])
+    parse({**values, "gates": {}})
+    assert not caplog.messages
+    parse({**values, "scale": 10})
+    assert caplog.messages == [f"the config: {what} on a scale to 10; write {meant} if that is meant" for what, meant in [
+        ("the threshold of faithfulness is 0.8", 8), ("gates.faithfulness.slices.tenant.average is 0.6", 6),
+        ("gates.context_recall.average is 0.7", 7)]]
 
 
 def test_a_file_that_is_no_config_is_named(tmp_path: Path) -> None:

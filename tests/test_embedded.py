@@ -48,6 +48,14 @@ def test_claims_are_the_sentences_that_state_something() -> None:
     assert [claim["text"] for claim in claims] == ["The tower is 330 m tall.", "It opened in 1894."]
 
 
+@pytest.mark.parametrize("marker", [" [1].", ".[1]", " [1, 3].", "[^2].", "【1】。", ". [1-3]"])
+def test_a_citation_marker_is_no_number_that_a_context_must_have(marker: str) -> None:
+    text = f"The tower in Lund is 330 m tall{marker}"
+    assert judged("faithfulness", response=text, retrieved_contexts=[TOWER]).value == 1.0
+    assert judged("context_recall", reference=text, retrieved_contexts=[TOWER]).value == 1.0
+    assert judged("context_precision", user_input="How tall?", reference=text, retrieved_contexts=[TOWER]).value == 1.0
+
+
 @pytest.mark.parametrize(("text", "refused"), [
     ("I'm sorry, the documents do not mention the price.", 1), ("I do not know.", 1), ("There is no information on this.", 1),
     ("I cannot answer that. Please contact support.", 1), ("抱歉，资料中没有提到价格。", 1), ("无法确定。", 1),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -16,8 +17,10 @@ from rageval_spark.config import dingo
 from rageval_spark.config.monitor import MonitorConfig
 from rageval_spark.config.schema import Config, Output
 from rageval_spark.engine.sampling import Sampling
+from rageval_spark.engine.signals import DIRECTIONS
 from rageval_spark.errors import ConfigError
 
+log = logging.getLogger(__name__)
 C = TypeVar("C", bound=Config)
 Part = TypeVar("Part", bound=BaseModel)
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -30,12 +33,12 @@ def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[s
     if dingo.is_task(values):
         task = dingo.Task(values)
         values, keys = task.config(), task.keys
-    return parse(overridden(values, overrides), str(path), environment).with_keys(keys)
+    return parse(overridden(values, overrides, Config), str(path), environment).with_keys(keys)
 
 
 def load_monitor(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> MonitorConfig:
     """The config of a monitor in a YAML or JSON file, with `key.key=value` overrides. Raises ConfigError."""
-    return _parsed(MonitorConfig, overridden(written(path), overrides), str(path), environment)
+    return _parsed(MonitorConfig, overridden(written(path), overrides, MonitorConfig), str(path), environment)
 
 
 def written(path: str | Path) -> dict[str, Any]:
@@ -47,7 +50,7 @@ def written(path: str | Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the config file {path} cannot be read: {error}") from None
     try:
-        values = yaml.safe_load(text)
+        values = _yaml(text, str(path))
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
@@ -55,10 +58,35 @@ def written(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+class _Loader(yaml.SafeLoader):
+    """YAML in which no mapping has a key twice: else the last would stand, in silence."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            line = key.start_mark.line + 1
+            if key.value in lines:
+                raise ConfigError(f"{self.name}, line {line}: the key {key.value!r} is there already, in line "
+                                  f"{lines[key.value]}; put what both say under one")
+            lines[key.value] = line
+        return node
+
+
+def _yaml(text: str, source: str) -> Any:
+    """What a text in YAML or JSON says. Raises yaml.YAMLError, and ConfigError naming `source` for a key that is there twice."""
+    loader = _Loader(text)
+    loader.name = source
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
+
+
+def overridden(values: dict[str, Any], overrides: Sequence[str], kind: type[Config]) -> dict[str, Any]:
     """The values with `key.key=value` overrides. Raises ConfigError."""
     for override in overrides:
-        _override(values, override)
+        _override(values, override, kind)
     return values
 
 
@@ -69,9 +97,27 @@ def parse(values: Mapping[str, Any], source: str = "the config", environment: Ma
 
 def _parsed(kind: type[C], values: Mapping[str, Any], source: str, environment: Mapping[str, str]) -> C:
     try:
-        return kind.model_validate(_expanded(values, environment, ()))
+        parsed = kind.model_validate(_expanded(values, environment, ()))
     except ValidationError as error:
         raise ConfigError(f"{source}: " + "; ".join(_said(one, kind) for one in _plain(error))) from None
+    for where, limit in _on_the_scale(parsed) if parsed.scale > 1 else ():
+        if isinstance(limit, (int, float)) and 0 < limit <= 1:
+            log.warning("%s: %s is %g on a scale to %d; write %g if that is meant", source, where, limit, parsed.scale,
+                        limit * parsed.scale)
+    return parsed
+
+
+def _on_the_scale(config: Config) -> Iterator[tuple[str, Any]]:
+    """What a config says on its scale, by where: thresholds of metrics, gates and alerts of averages."""
+    for entry in (entry for group in config.evaluate for entry in group.metrics if isinstance(entry, Mapping)):
+        yield from ((f"the threshold of {name}", given.get("threshold")) for name, given in entry.items()
+                    if isinstance(given, Mapping))
+    for name, gate in config.metric_gates.items():
+        for where, part in ((f"gates.{name}", gate), *((f"gates.{name}.slices.{of}", part) for of, part in gate.slices.items())):
+            yield from ((f"{where}.{figure}", getattr(part, figure)) for figure in ("average", "ci_worst"))
+    for name, alert in config.alerts.items() if isinstance(config, MonitorConfig) else ():
+        if name not in DIRECTIONS:
+            yield from ((f"alerts.{name}.{side}", limit) for side, limit in alert.limits() if side != "drop")
 
 
 def sampling_of(values: Mapping[str, Any]) -> Sampling:
@@ -92,11 +138,11 @@ def _part(model: type[Part], name: str, values: Mapping[str, Any]) -> Part:
         raise ConfigError("; ".join(_said({**one, "loc": (name, *one["loc"])}, Config) for one in _plain(error))) from None
 
 
-def _override(values: dict[str, Any], override: str) -> None:
+def _override(values: dict[str, Any], override: str, kind: type[Config]) -> None:
     dotted, sign, text = override.partition("=")
     if not sign or not dotted:
         raise ConfigError(f"--set takes key=value, for example judge.model=gpt-4o-mini; found {override!r}")
-    *path, last = dotted.split(".")
+    *path, last = _steps(dotted, kind)
     node: Any = values
     for part in path:
         node = node[int(part)] if isinstance(node, list) and part.isdecimal() and int(part) < len(node) else (
@@ -104,8 +150,10 @@ def _override(values: dict[str, Any], override: str) -> None:
         if not isinstance(node, (dict, list)):
             raise ConfigError(f"--set {dotted}: {part} holds no keys to set")
     try:
-        value = yaml.safe_load(text)
+        value = _yaml(text, f"--set {dotted}")
     except yaml.YAMLError:
+        value = text
+    if _holds_texts(_type_at(path, kind)) and not isinstance(value, str):
         value = text
     if isinstance(node, list):
         if not last.isdecimal() or int(last) >= len(node):
@@ -113,6 +161,19 @@ def _override(values: dict[str, Any], override: str) -> None:
         node[int(last)] = value
     else:
         node[last] = value
+
+
+def _steps(dotted: str, kind: type[Config]) -> list[str]:
+    """The keys of a dotted key. Below a mapping of free names to texts, such as spark.conf, all the rest is one."""
+    parts = dotted.split(".")
+    for place in range(1, len(parts)):
+        if _holds_texts(_type_at(parts[:place], kind)):
+            return [*parts[:place], ".".join(parts[place:])]
+    return parts
+
+
+def _holds_texts(annotation: Any) -> bool:
+    return annotation == Mapping[str, str] or any(_holds_texts(part) for part in get_args(annotation))
 
 
 def _expanded(value: Any, environment: Mapping[str, str], where: tuple[str, ...]) -> Any:
@@ -153,20 +214,25 @@ def _said(error: Mapping[str, Any], kind: type[Config]) -> str:
         return f"unknown key {where}{meant} (known here: {', '.join(known)})"
     if error["type"] == "missing":
         return f"{where} is missing"
-    found = error["input"]
-    shown = f", found {found!r}" if isinstance(found, (str, int, float, bool, type(None))) else ""
-    return f"{where}{': ' if where else ''}{error['msg'].removeprefix('Value error, ')}{shown}"
+    found, said = error["input"], error["msg"].removeprefix("Value error, ")
+    shown = f", found {found!r}" if isinstance(found, (str, int, float, bool, type(None))) and ", found " not in said else ""
+    return f"{where}{': ' if where else ''}{said}{shown}"
 
 
 def keys_at(path: Sequence[Any], kind: type[Config] = Config) -> list[str]:
     """The keys that a config knows at a place."""
-    model: Any = kind
+    model = _model_in(_type_at(path, kind))
+    return sorted(model.model_fields) if model else []
+
+
+def _type_at(path: Sequence[Any], kind: type[Config]) -> Any:
+    """The type of what stands at a place; of what is in a list or under a free name, that of the whole."""
+    found: Any = kind
     for part in path:
-        if isinstance(part, int) or model is None:
-            continue
-        field = model.model_fields.get(part) if isinstance(model, type) and issubclass(model, BaseModel) else None
-        model = _model_in(field.annotation) if field else model
-    return sorted(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+        model = _model_in(found)
+        if model and part in model.model_fields:
+            found = model.model_fields[part].annotation
+    return found
 
 
 def _model_in(annotation: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -37,9 +37,9 @@ class Alert(Settings):
     `least`: of how many rows or scores it must be. `sure`: only where its whole 95 % interval is beyond. `slices`: columns, each
     value of which has it too."""
 
-    limit: float | None = Field(default=None, allow_inf_nan=False)
-    below: float | None = Field(default=None, allow_inf_nan=False)
-    above: float | None = Field(default=None, allow_inf_nan=False)
+    limit: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    below: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    above: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     least: int = Field(default=10, ge=1)
     sure: bool = False
@@ -47,9 +47,15 @@ class Alert(Settings):
 
     @model_validator(mode="after")
     def _says_something(self) -> Alert:
-        if all(one is None for one in (self.limit, self.below, self.above, self.drop)):
+        if not any(self.limits()):
             raise ValueError("give a number, or below, above or drop")
         return self
+
+    def limits(self) -> Iterator[tuple[str, float]]:
+        """What is given on the scale of its figure, by key."""
+        for name in ("limit", "below", "above", "drop"):
+            if (limit := getattr(self, name)) is not None:
+                yield name, limit
 
 
 class Picks(Settings):

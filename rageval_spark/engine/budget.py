@@ -15,6 +15,8 @@ from rageval_spark.score import Usage
 
 PROMPTS, TOKENS, COST, HOURS = "max_prompts", "max_tokens", "max_cost", "max_hours"
 LOOK_S = 0.05
+EARLIER = "earlier"
+"""The name of the beat that tells what earlier attempts at the same run spent."""
 
 
 @dataclass
@@ -91,9 +93,13 @@ class Budget:
 
     def told(self) -> dict[str, dict[str, float]]:
         """What the other tasks need to know, for this task's beat."""
-        return {"spent": {name: self.spent[name] for name in self.limits}, "granted": dict(self.granted)}
+        return {"spent": {name: self.spent[name] for name in (PROMPTS, TOKENS, COST)}, "granted": dict(self.granted)}
 
 
 def earlier(told: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """What the tasks of an earlier attempt spent, as their last beats tell it."""
-    return added(told, "budget", "spent")
+    """What the tasks of an earlier attempt spent, as their last beats tell it; of a task that was killed, what it was granted:
+    it may have spent that after its last beat."""
+    spent = added(told, "budget", "spent")
+    killed = [beat for beat in told if not beat.get("done")]
+    granted, known = added(killed, "budget", "granted"), added(killed, "budget", "spent")
+    return {name: amount + max(0.0, granted.get(name, 0.0) - known.get(name, 0.0)) for name, amount in spent.items()}

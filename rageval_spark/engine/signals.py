@@ -27,6 +27,10 @@ RATES: Mapping[str, tuple[str, str]] = {
     "negative_feedback": ("lower", "rated answers that people rated bad"),
 }
 """Shares of rows by name: which direction is better, and of what they are the share."""
+ROWS, LENGTH_DRIFT, LANGUAGE_DRIFT = "rows", "question_length_drift", "question_language_drift"
+DIRECTIONS: Mapping[str, str] = {ROWS: "higher", **{name: direction for name, (direction, _) in RATES.items()},
+                                 LENGTH_DRIFT: "lower", LANGUAGE_DRIFT: "lower"}
+"""The figures that need no judge, and which direction is better. All but ROWS lie in [0, 1]."""
 NEGATIVE = ("-1", "false", "down", "thumbs_down", "thumbsdown", "negative", "bad", "dislike", "no", "👎")
 POSITIVE = ("1", "true", "up", "thumbs_up", "thumbsup", "positive", "good", "like", "yes", "👍")
 NO_FEEDBACK = ("", "0", "null", "none", "nan", "neutral")

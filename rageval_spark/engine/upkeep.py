@@ -16,6 +16,9 @@ from rageval_spark.engine import store
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import ConfigError
 
+READ = ["key", "reply", "vector"]
+"""The columns that tell whether a row can be used."""
+
 
 def stats(output: Folder) -> dict[str, Any]:
     """What the store of an output holds, as JSON-ready values: counts, and what its replies took.
@@ -52,19 +55,20 @@ def _date(time: float | None) -> str | None:
 
 
 def verify(output: Folder) -> Iterator[str]:
-    """A sentence for everything in a store that a run cannot use. Nothing is changed."""
+    """A sentence for everything in a store that a run cannot use, with what to do. Nothing is changed."""
     for bucket in _buckets(output):
         for name, rows in _parts(bucket):
             if not isinstance(rows, pa.Table):
-                yield f"{bucket}/{name} cannot be read: {rows}"
+                yield (f"{bucket}/{name} cannot be read: {rows}. Delete that file; what it held is lost already, and is asked "
+                       f"and paid for again where a run needs it")
                 continue
-            broken = sum(not _usable(row) for row in rows.select(["key", "reply", "vector"]).to_pylist())
+            broken = sum(not _usable(row) for row in rows.select(READ).to_pylist())
             if broken:
-                yield f"{bucket}/{name}: {broken} of {len(rows)} rows hold no reply"
+                yield f"{bucket}/{name}: {broken} of {len(rows)} rows hold no reply; rageval store compact drops them"
 
 
 def compact(output: Folder) -> tuple[int, int, int]:
-    """Make one file of each bucket's, each prompt's newest reply in it: the numbers of files before and after, and of rows
+    """Make one file of each bucket's, each prompt's newest usable reply in it: the numbers of files before and after, and of rows
     that are gone.
 
     Files that cannot be read stay as they are. Runs may read and write meanwhile.
@@ -100,7 +104,7 @@ def _rewritten(output: Folder, kept: Callable[[pa.Table], pa.Table]) -> tuple[in
 
 def _newest(rows: pa.Table) -> pa.Table:
     """The newest row of every key that holds a reply."""
-    rows = rows.filter(pc.or_(pc.is_valid(rows["reply"]), pc.is_valid(rows["vector"])))
+    rows = rows.filter(pa.array(map(_usable, rows.select(READ).to_pylist()), pa.bool_()))
     rows = rows.sort_by("created_at")
     last = {key: place for place, key in enumerate(rows["key"].to_pylist())}
     return rows.take(pa.array(sorted(last.values()), pa.int64()))

@@ -8,10 +8,11 @@ from typing import Any
 from rageval_spark.judges.lexical import LEAST_WORDS, Found, Premise, found, premise, support, wording
 from rageval_spark.judges.refusals import ASKS, declines, refused
 from rageval_spark.judges.settings import EmbeddedJudge
+from rageval_spark.measures.markers import cited
 from rageval_spark.metric import Metric, Reply, play, played
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
-from rageval_spark.prompts.language import prompt_language, sentences
+from rageval_spark.prompts.language import prompt_language
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.sentences import FindStatements, JudgeSentences
@@ -53,7 +54,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
 
 
 def _list_claims(prompt: ListClaims) -> dict[str, Any]:
-    stated = [one for one in sentences(prompt.text) if _states(one)]
+    stated = [one.text for one in cited(prompt.text) if _states(one.text)]  # a marker is no number that a source must have
     return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
 
 
@@ -84,7 +85,7 @@ def _rate_contexts(prompt: RateContexts1 | RateContexts2) -> dict[str, Any]:
 
 def _judge_usefulness(prompt: JudgeUsefulness) -> dict[str, Any]:
     target = prompt.reference if prompt.reference is not None else prompt.response or ""
-    stated = [one for one in sentences(target) if len(wording(one).content) >= LEAST_WORDS] or [target]
+    stated = [one.text for one in cited(target) if len(wording(one.text).content) >= LEAST_WORDS] or [target]
 
     def useful(given: Premise) -> bool:
         return any(_holds(found(one, given)) for one in stated)

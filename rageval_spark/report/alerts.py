@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rageval_spark.engine.signals import RATES
+from rageval_spark.engine.signals import DIRECTIONS, RATES, ROWS
 from rageval_spark.report.gates import reaches
-from rageval_spark.report.watched import DIRECTIONS, ROWS, Figure
+from rageval_spark.report.watched import Figure
 
 NAMES = ("above", "below")
 

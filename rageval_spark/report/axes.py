@@ -59,7 +59,7 @@ class Reading:
     """An axis of a system: the average of a metric (called `metric`, of the catalogue's `kind`) or, where `share`, a share
     of responses, in [0, 1]. `count`: of how many; None for a rate that was given.
 
-    `low` and `high` are what it may be: its 95 % interval (Wilson's where all scores are alike), widened by what judgements
+    `low` and `high` are what it may be: its 95 % interval, widened by what judgements
     that failed could have made of it.
     `level` is by its `threshold`; `clear` where all of that lies on one side of it.
     """
@@ -141,10 +141,7 @@ def _ranks(use: MetricUse) -> float:
 def _average(axis: str, row: Row, use: MetricUse, thresholds: Thresholds) -> Reading | None:
     if row["count"] < LEAST:
         return None
-    ends = row["ci_low"], row["ci_high"]
-    if ends[0] == ends[1]:  # all scores are alike, of which Student's t is too sure
-        ends = interval(row["average"], 0.0, row["count"], binary=True)
-    low, high = min(ends[0], row["average_low"]), max(ends[1], row["average_high"])
+    low, high = min(row["ci_low"], row["average_low"]), max(row["ci_high"], row["average_high"])
     return Reading(axis, use.name, type(use.metric).name, row["average"], low, high, row["count"], thresholds,
                    use.metric.direction == "lower", isinstance(use.judge, EmbeddedJudge))
 

@@ -33,9 +33,9 @@ def elsewhere(finding: Said, findings: Sequence[Said]) -> str:
 
 
 def evidence(one: Mapping[str, Any]) -> str:
-    """A metric that shows it, with its interval and what it is held against."""
+    """A metric that shows it, with what it is held against and what it may be: its 95 % interval, widened by what failed."""
     what = {"unanswered": "share of responses that are blank or decline, by ", "complaints": "share of complaints, "}
-    count = "" if one["count"] is None else f"95 % {number(one['low'])}–{number(one['high'])}, of {one['count']:,}; "
+    count = "" if one["count"] is None else f"likely {number(one['low'])}–{number(one['high'])}, of {one['count']:,}; "
     lower = one["direction"] == "lower"
     limit = (f"{'over' if lower else 'under'} {number(one['threshold'])} is bad" if one["level"] == "low" else
              f"{'at most' if lower else 'at least'} {number(one['threshold'])} is good")

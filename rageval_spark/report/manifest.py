@@ -44,8 +44,9 @@ class Manifest:
                     and any(before.get(name) != self.what[name] for name in ("config", "field_groups", "judges")))
 
     def resumes(self) -> bool:
-        """Whether a run of this id was begun and did not end well."""
-        return bool(self._before().get("status", "complete") != "complete")
+        """Whether a run of this id was begun and not all of it was judged: it broke off, or reached a limit."""
+        before = self._before()
+        return before.get("status", "complete") != "complete" or bool(before.get("limits_reached"))
 
     def _before(self) -> dict[str, Any]:
         try:

@@ -18,7 +18,9 @@ def show(summary: Mapping[str, Any]) -> None:
     """Print a monitor's summary, its alerts last."""
     out = console()
     days = summary["days"][-MOST_DAYS:]
-    out.print(f"{summary['name']}: values by day (of how many rows or scores)")
+    all_days = len(summary["days"])
+    shown = f", the last {len(days)} of {all_days} days; report.html has all" if len(days) < all_days else ""
+    out.print(f"{summary['name']}: values by day (of how many rows or scores){shown}", soft_wrap=True)
     table = Table("figure", *days)
     rows = {(row["figure"], row["day"]): row for row in summary["figures"]}
     for figure in dict.fromkeys(row["figure"] for row in summary["figures"]):

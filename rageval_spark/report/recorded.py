@@ -31,18 +31,31 @@ def recorded(path: str) -> Recorded:
     """The run in a folder. Raises InputError where it holds none, or one that is not complete, saying what is there."""
     folder = Folder(path)
     try:
-        manifest = folder.read_json("manifest.json")
+        manifest = _read(folder, "manifest.json")
     except (FileNotFoundError, NotADirectoryError):
         there = (folder / "runs").folders()
         runs = f"; it is an output folder, with the runs {', '.join(f'{path}/runs/{name}' for name in there)}" if there else \
             "" if folder.exists() else ", nor a folder of that name. A run is named by its folder, such as out/runs/nightly"
         raise InputError(f"{path} holds no run: there is no manifest.json in it{runs}") from None
-    except ValueError as error:
-        raise InputError(f"{path}/manifest.json cannot be read: {error}") from None
     status = manifest.get("status")
     if status != "complete":
         raise InputError(f"the run {path} is not complete: its status is {status}. Run its command again to end it")
-    return Recorded(folder, manifest, folder.read_json("summary.json"))
+    return Recorded(folder, manifest, _read(folder, "summary.json"))
+
+
+def _read(folder: Folder, name: str) -> Mapping[str, Any]:
+    """Raises FileNotFoundError and NotADirectoryError of the manifest, InputError of what is damaged."""
+    try:
+        value = folder.read_json(name)
+    except (FileNotFoundError, NotADirectoryError):
+        if name == "manifest.json":
+            raise
+        raise InputError(f"{folder}/{name} is not there. Run the run's command again to make it anew") from None
+    except ValueError as error:
+        raise InputError(f"{folder}/{name} cannot be read: {error}. Run the run's command again to make it anew") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{folder}/{name} cannot be read: it holds no object. Run the run's command again to make it anew")
+    return value
 
 
 def runs(output: str) -> Iterator[Recorded]:

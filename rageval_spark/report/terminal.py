@@ -10,10 +10,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from rageval_spark.engine.sampling import told
 from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.report.findings import counted, elsewhere, evidence, labelled, number, place, value
+from rageval_spark.report.visible import cut, visible
 
 MOST_SLICES = 12
 """Values of slices up to which they are shown; more are in the stats."""
@@ -21,8 +23,15 @@ MOST_FINDINGS = 3
 WIDE = 160
 
 
+class _Plain(Console):
+    """A console that does nothing which texts say: characters that act on a terminal are shown by their numbers."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+
 def console() -> Console:
-    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDE)
+    return _Plain(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, Any]]],
@@ -43,11 +52,14 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
               f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")
     usage = summary["usage"]
     if usage["prompts"] or usage["reused"]:
-        cost = "unknown (no price given)" if usage["cost"] is None else f"{usage['cost']:.4f}"
-        out.print(f"{counted(usage['prompts'], 'prompt')}, {usage['reused']:,} reused; cost {cost}")
+        cost = f"{usage['cost']:.4f}" if usage["cost"] is not None else \
+            f"unknown (no price given for {', '.join(usage['unpriced'])})"
+        earlier = usage["earlier"].get("prompts")
+        before = f"; attempts before: {earlier:,.0f} prompts" if earlier else ""
+        out.print(f"{counted(usage['prompts'], 'prompt')}, {usage['reused']:,} reused; cost {cost}{before}")
     for failure in failures:
         out.print(f"failed with {failure['code']}, {failure['count']:,} times; once, in {failure['metric']} of "
-                  f"{failure['sample_id']}: {failure['reason']}", soft_wrap=True)
+                  f"{failure['sample_id']}: {cut(failure['reason'])}", soft_wrap=True)
     for line in (*_again(summary.get("noise"), summary["scale"]), *_gates(summary["gates"])):
         out.print(line, soft_wrap=True)
     for line in _diagnosis(summary["diagnosis"], several):
@@ -139,9 +151,9 @@ def _missed(scores: Sequence[Mapping[str, Any]], scale: int, several: bool) -> I
     for score in scores:
         wrong = [claim for claim in json.loads(score["details"] or "{}").get("claims", ()) if claim.get("verdict") == 0]
         reason = (score["reason"] or "").partition("; not: " if wrong else "\0")[0]
-        yield f"{labelled(score['metric'], score['field_group'], several)} {number(score['score'] * scale)}: {reason}"
+        yield f"{labelled(score['metric'], score['field_group'], several)} {number(score['score'] * scale)}: {cut(reason)}"
         for claim in wrong:
-            yield f"  “{claim['text']}” {claim.get('reason') or ''}".rstrip()
+            yield f"  “{cut(claim['text'])}” {cut(claim.get('reason') or '')}".rstrip()
 
 
 def _coded(count: int, codes: Mapping[str, int]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval_spark.engine.beats import added
+from rageval_spark.engine.budget import EARLIER
 from rageval_spark.engine.plan import Plan
 from rageval_spark.report.progress import totals
 from rageval_spark.score import Usage
@@ -16,9 +17,10 @@ TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
 def used(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
     """Usage as JSON-ready values, repairs and prompts that failed in the end included.
 
-    Tokens are those that servers reported, None where one did not; `cost` is None where a price is not known.
+    Tokens are those that servers reported, None where one did not; `cost` is None where a price is not known, of the models
+    in `unpriced`. `earlier` is what attempts at the same run before this one took of prompts, tokens and cost; empty without.
     """
-    sums = totals(told)
+    sums, before = totals(told), [beat for beat in told if beat["name"] == EARLIER]
     models: dict[str, dict[str, Any]] = {}
     for beat in told:
         for model, spent in beat.get("usage", {}).items():
@@ -30,6 +32,8 @@ def used(told: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, Any]:
         "prompts": sums["prompts"], "reused": sums["reused"], "embedding_requests": sums["embedding_requests"],
         **{name: _sum([spent[name] for spent in models.values()]) for name in TOKENS},
         "cost": _sum(costs), "models": models,
+        "unpriced": [model for model, cost in zip(models, costs, strict=True) if cost is None],
+        "earlier": {name.removeprefix("max_"): spent for name, spent in added(before, "budget", "spent").items() if spent},
         "waits": _waits(told),
         "retries": {name.removeprefix("retry_"): count for name, count in sorted(sums.items()) if name.startswith("retry_")},
     }

@@ -9,14 +9,10 @@ from itertools import accumulate
 from typing import Any
 
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.signals import LANGUAGE, RATES, UNKNOWN, WORDS
+from rageval_spark.engine.signals import LANGUAGE, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, ROWS, UNKNOWN, WORDS, Watch
 from rageval_spark.statistics import drift
 from rageval_spark.statistics.intervals import interval
 
-ROWS, LENGTH_DRIFT, LANGUAGE_DRIFT = "rows", "question_length_drift", "question_language_drift"
-DIRECTIONS: Mapping[str, str] = {ROWS: "higher", **{name: direction for name, (direction, _) in RATES.items()},
-                                 LENGTH_DRIFT: "lower", LANGUAGE_DRIFT: "lower"}
-"""The figures that need no judge, and which direction is better."""
 LENGTHS = (3, 6, 10, 16, 25, 40, 80)
 """Words up to which a question is of one length, for the distance."""
 Figure = dict[str, Any]
@@ -43,6 +39,10 @@ class Counts:
 
     def readable(self, day: str) -> int:
         return self.rows(day) - (self.rates[day][WHOLE]["malformed"][1] if day in self.rates else 0)
+
+    def told(self, day: str, rate: str) -> int:
+        """How many rows of a day tell a rate."""
+        return self.rates[day][WHOLE].get(rate, (0, 0))[0] if day in self.rates else 0
 
     def mix(self, name: str, days: Sequence[str]) -> dict[str, int]:
         """Counts by value over some days."""
@@ -150,6 +150,33 @@ def metric_drift(metric: str, production: drift.Sums | None, offline: drift.Sums
         said += f": {verdict} by {abs(found.difference) * scale:.3f} [{low:+.3f}, {high:+.3f}]" if differs else f": {verdict}"
     return {"what": metric, "production": here, "offline": there, "difference": by, "low": low, "high": high,
             "n_production": production.count, "n_offline": offline.count, "differs": differs, "worse": worse, "said": said}
+
+
+def notes(watch: Watch, counts: Counts, days: Sequence[str], undated: int, time: str) -> Iterator[str]:
+    """What to know of the figures: what is left out and why, rows that tell nothing. `undated` rows have no time in the column
+    `time`."""
+    fields = watch.group.fields
+    if absent := [name for name in RATES if name not in watch.rates()]:
+        yield (f"left out, since no column tells them: {', '.join(absent)}. Read are "
+               f"{', '.join(f'{column} ({name})' for name, column in fields.items())}"
+               f"{'' if watch.feedback else ', and no column of feedback'}")
+    if undated:
+        yield (f"{undated:,} rows are of no day: in {time} there is no time that can be read. They count nowhere, also not in "
+               f"malformed")
+    if malformed := sum(counts.rows(day) - counts.readable(day) for day in days):
+        yield f"{malformed:,} rows cannot be read; they count in rows and malformed alone"
+    if empty := [day for day in days if not counts.rows(day)]:
+        yield f"no rows on {', '.join(empty)}"
+    readable = sum(counts.readable(day) for day in days)
+    for first, more, known in (("empty_retrieval", ("cited", "citation_hit"), ("retrieved_contexts", "retrieved_ids")),
+                               ("empty_answer", ("refusal", "cited", "citation_hit"), ("response",))):
+        left_out = readable - sum(counts.told(day, first) for day in days)
+        if first in watch.rates() and left_out:
+            columns = " and ".join(fields[name] for name in known if name in fields)
+            yield (f"{left_out:,} of {readable:,} rows tell nothing of "
+                   f"{', '.join([first, *(name for name in more if name in watch.rates())])}: null in {columns}")
+    if watch.feedback and (said := unknown_feedback(counts, days)):
+        yield said
 
 
 def unknown_feedback(counts: Counts, days: Sequence[str]) -> str | None:

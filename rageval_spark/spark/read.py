@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -194,9 +195,10 @@ def fits(name: str, kind: T.DataType) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """The sentence of a Spark error, without its plan and stack."""
+    """The sentence of a Spark error, without its plan, its place in the SQL and its stack."""
     lines = str(error).strip().splitlines()
-    return lines[1].lstrip(": ") if lines[0].startswith("An error occurred while calling") and lines[1:] else lines[0]
+    line = lines[1].lstrip(": ") if lines[0].startswith("An error occurred while calling") and lines[1:] else lines[0]
+    return re.sub(r"[;,]? ?line \d+,? pos \d+;?$", "", line)
 
 
 def read_scores(spark: SparkSession, run: Folder) -> DataFrame:

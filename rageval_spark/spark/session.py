@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -52,6 +53,10 @@ def own_session(master: str, conf: Mapping[str, str]) -> SparkSession:
         builder = builder.master(master)
     for name, value in {**({} if submitted else OWN_SETTINGS), **conf}.items():
         builder = builder.config(name, value)
+    with suppress(ImportError):  # of PySpark 4: writes each error of a query to stderr as JSON, which is told in a sentence
+        from pyspark.logger import PySparkLogger
+
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     return builder.getOrCreate()
 
 

@@ -7,19 +7,22 @@ import math
 from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import, of every run
 
 CONFIDENCE = 0.95
+ALIKE = 1e-9
+"""A standard deviation that is nothing but rounding."""
 
 
 def interval(average: float | None, std_dev: float | None, count: float, binary: bool) -> tuple[float | None, float | None]:
     """A 95 % interval of an average of scores in [0, 1]; (None, None) below two scores.
 
     `count` is how many there are; of weighted scores, how many of equal weight would tell as much.
-    Wilson's for 0/1 scores, and where all scores are 0 or all are 1, of which Student's t would be too sure; else Student's t
-    with the sample's standard deviation (from the population's), cut to [0, 1].
+    Wilson's for 0/1 scores, and where all scores are alike, of which Student's t would be too sure (no scores in [0, 1] of that
+    average vary more than 0/1 scores); else Student's t with the sample's standard deviation (from the population's), cut to
+    [0, 1].
     """
     if average is None or std_dev is None or count < 2:
         return None, None
     upper = (1 + CONFIDENCE) / 2
-    if binary or (std_dev == 0 and average in (0, 1)):
+    if binary or std_dev < ALIKE:
         z = float(ndtri(upper))
         centre = (average + z * z / (2 * count)) / (1 + z * z / count)
         half = z / (1 + z * z / count) * math.sqrt(average * (1 - average) / count + z * z / (4 * count * count))

@@ -110,11 +110,13 @@ def test_a_request_without_an_answer_is_given_back() -> None:
             await budget.take(prompt=True)
             budget.give_back(prompt=True)
         await budget.take(prompt=True)
-        assert budget.told()["spent"] == {"max_prompts": 1}
+        assert budget.told()["spent"]["max_prompts"] == 1
 
     simulate(play)
 
 
 def test_the_last_beats_tell_what_was_spent() -> None:
-    told = [{"budget": {"spent": {"max_prompts": 3}}}, {"budget": {"spent": {"max_prompts": 4}}}, {}]
-    assert earlier(told) == {"max_prompts": 7}
+    told = [{"done": True, "budget": {"spent": {"max_prompts": 3}, "granted": {"max_prompts": 9}}}, {}]
+    assert earlier(told) == {"max_prompts": 3}
+    killed = {"budget": {"spent": {"max_prompts": 4, "max_cost": 0.1}, "granted": {"max_prompts": 9}}}
+    assert earlier([*told, killed]) == {"max_prompts": 12, "max_cost": 0.1}, "it may have asked more after its last beat"

@@ -62,11 +62,13 @@ def test_what_cannot_be_used_is_named_and_left_alone(output: Folder, tmp_path: P
     (tmp_path / "replies/bucket=003/part-torn.parquet").write_bytes(b"PAR1 torn")
     said = list(upkeep.verify(output))
     assert len(said) == 2
-    assert any("part-torn.parquet cannot be read" in sentence for sentence in said)
-    assert any("1 of 1 rows hold no reply" in sentence for sentence in said)
+    assert any("part-torn.parquet cannot be read" in sentence and "Delete that file" in sentence for sentence in said)
+    assert any("1 of 1 rows hold no reply; rageval store compact drops them" in sentence for sentence in said)
     assert upkeep.stats(output)["unreadable"] == 1
     assert upkeep.compact(output)[:2] == (3, 2)
     assert "part-torn.parquet" in files(output)
+    (tmp_path / "replies/bucket=003/part-torn.parquet").unlink()
+    assert list(upkeep.verify(output)) == [], "what it says to do is enough"
 
 
 def test_compacting_keeps_the_newest_reply_of_every_prompt(output: Folder) -> None:

@@ -93,7 +93,7 @@ def test_refusals_where_all_is_found_are_told_by_words_alone(spark: SparkSession
     show(done.summary, {})
     printed = capsys.readouterr().out
     assert told["finding"] in printed
-    assert ("share of responses that are blank or decline, by faithfulness 0.667 (95 % 0.467–0.820, of 24; over 0.100 is bad)"
+    assert ("share of responses that are blank or decline, by faithfulness 0.667 (likely 0.467–0.820, of 24; over 0.100 is bad)"
             in printed)
 
 

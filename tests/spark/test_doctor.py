@@ -29,7 +29,8 @@ def found(folder: Path, server: JudgeServer, **changes: Any) -> list[Finding]:
     fields = {"sample_id": "id", "user_input": "q", "response": "a", "retrieved_contexts": "ctx",
               "should_refuse": "should_refuse"}
     return list(examined(parse({
-        "input": {"path": str(folder / "rows.jsonl")}, "judge": {"model": "judge", "base_url": server.url},
+        "input": {"path": str(folder / "rows.jsonl")}, "output": {"path": str(folder / "out")},
+        "judge": {"model": "judge", "base_url": server.url},
         "evaluate": [{"fields": fields, "metrics": ["faithfulness"]}], **changes})))
 
 
@@ -50,10 +51,13 @@ def test_a_sound_setup(spark: SparkSession, judge: JudgeServer, tmp_path: Path) 
     ({"slices": ["colour"]}, "input", "colour"),
     ({"input": {"path": "no/such.jsonl"}}, "input", "no/such.jsonl"),
     ({"judge": {"model": "judge", "base_url": "http://127.0.0.1:9/v1", "max_attempts": 1}}, "judge", "127.0.0.1:9"),
-    ({"output": {"tables": "nowhere.rag."}}, "output", "nowhere"),
+    ({"output": {"tables": "nowhere.rag.", "path": "{folder}/out"}}, "output", "nowhere"),
+    ({"output": {"path": "{folder}/rows.jsonl"}}, "output", "rows.jsonl cannot be written"),
+    ({"output": {"path": "/proc/nope"}}, "output", "output /proc/nope cannot be written"),
 ])
 def test_what_is_wrong_is_named(spark: SparkSession, judge: JudgeServer, tmp_path: Path, changes: dict[str, Any], what: str,
                                 says: str) -> None:
+    changes = json.loads(json.dumps(changes).replace("{folder}", str(tmp_path)))
     wrong = [finding for finding in found(tmp_path, judge, **changes) if finding.state == "wrong"]
     assert [finding.what for finding in wrong] == [what]
     assert says in wrong[0].said

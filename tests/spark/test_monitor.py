@@ -8,6 +8,7 @@ import re
 import runpy
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from typer.testing import CliRunner, Result
 from rageval_spark.cli import app
 from rageval_spark.config import load_monitor, parse
 from rageval_spark.errors import ConfigError, InputError
+from rageval_spark.report.monitor import show
 from rageval_spark.report.page.days import page
 from rageval_spark.run import run
 from rageval_spark.spark import monitored
@@ -80,15 +82,15 @@ def figures(folder: Path, day: str, name: str = "tower") -> dict[tuple[str | Non
 
 
 @pytest.fixture(scope="module")
-def watched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """The three days, computed one by one: the folder, and the summary of the last."""
+def watched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """The three days, computed one by one: the folder, and the summary of each."""
     folder = tmp_path_factory.mktemp("with blank")
     logged(folder)
     config = written(folder)
-    return folder, [summary(config, "--day", day) for day in (FRI, SAT, SUN)][1]
+    return folder, [summary(config, "--day", day) for day in (FRI, SAT, SUN)]
 
 
-def test_rates_by_hand(watched: tuple[Path, dict[str, Any]]) -> None:
+def test_rates_by_hand(watched: tuple[Path, list[dict[str, Any]]]) -> None:
     folder, _ = watched
     friday, saturday, sunday = (figures(folder, day) for day in (FRI, SAT, SUN))
     assert {name: friday[None, name] for of, name in friday if of is None} == {
@@ -104,15 +106,18 @@ def test_rates_by_hand(watched: tuple[Path, dict[str, Any]]) -> None:
     assert (sunday[None, "rows"], sunday[None, "citation_hit"]) == ((1.0, 1), (None, 0))
 
 
-def test_what_counts_nowhere_is_told(watched: tuple[Path, dict[str, Any]]) -> None:
-    _, saturday = watched
+def test_what_counts_nowhere_is_told(watched: tuple[Path, list[dict[str, Any]]]) -> None:
+    _, [friday, saturday, _] = watched
+    assert friday["notes"][1:] == [
+        "1 of 5 rows tell nothing of empty_retrieval, cited, citation_hit: null in contexts and ids"]
     assert saturday["undated"] == 2
-    assert saturday["notes"][:2] == ["2 rows are of no day: in at there is no time that can be read. They count nowhere",
+    assert saturday["notes"][:2] == ["2 rows are of no day: in at there is no time that can be read. They count nowhere, "
+                                     "also not in malformed",
                                      "1 rows cannot be read; they count in rows and malformed alone"]
     assert "such as 'meh'" in saturday["notes"][2]
 
 
-def test_a_day_computed_again_replaces_its_rows_and_no_others(watched: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_a_day_computed_again_replaces_its_rows_and_no_others(watched: tuple[Path, list[dict[str, Any]]], tmp_path: Path) -> None:
     logged(tmp_path)
     config = written(tmp_path)
     summary(config, "--day", FRI)
@@ -169,6 +174,10 @@ def test_alerts_and_exit_codes(spark: SparkSession, tmp_path: Path, alerts: Any,
     ({"alerts": {"refusal": {"drop": 0.1}}}, (), "give against"),
     ({"alerts": {"question_length_drift": 0.1}}, (), "give against, the folder of an offline run"),
     ({"alerts": {"refusal": {"above": 1, "slices": ["language"]}}}, (), "language is no slice of this config; its slices are"),
+    ({"alerts": {"refusal": 30}}, (), "alerts.refusal.limit is at most 1, which is all: 0.3 is 30 %; found 30"),
+    ({"alerts": {"faithfulness": {"below": 7}}, "evaluate": [{"metrics": ["faithfulness"]}], "judge": {"provider": "embedded"}},
+     (), "alerts.faithfulness.below is at most 1, the scale of the scores; found 7"),
+    ({"alerts": {"rows": -1}}, (), "alerts.rows.limit: Input should be greater than or equal to 0, found -1"),
     ({"gates": {"faithfulness": 0.5}}, (), "what a monitor watches are alerts"),
     ({"time": "when"}, (), "time: no column 'when'; the columns of"),
     ({"time": "contexts"}, (), "a time is a date, a timestamp, or a text"),
@@ -235,8 +244,11 @@ def test_a_judged_sample_drift_and_picks(spark: SparkSession, tmp_path: Path, ju
     assert f"FAILED: too many judgements of {SAT} failed" in failed.stdout
     assert figures(tmp_path, SAT)[None, "faithfulness"] == (None, 0)
     judge.lasting.clear()
+    early = summary(config, "--day", SUN)
+    assert early["picks"] == []
+    assert f"samples of 2026-W48 wait to be picked: too many judgements of {SAT} failed." in "".join(early["notes"])
     assert summary(config, "--day", SAT)["days_below_coverage"] == [], "what failed is asked again"
-    assert not (tmp_path / "out/monitor/tower/picks").exists(), "the week is not over"
+    assert not (tmp_path / "out/monitor/tower/picks").exists(), "the week's Sunday is not computed again"
     told = summary(config, "--day", SUN)
     assert {(row["slice_value"], row["figure"]) for row in pq.read_table(
         tmp_path / f"out/monitor/tower/figures/{SUN}.parquet").to_pylist()} >= {("a", "faithfulness"), ("b", "faithfulness")}
@@ -264,9 +276,7 @@ def test_the_job_runs_the_config_that_is_there(spark: SparkSession, tmp_path: Pa
     for name, value in {"OPENAI_BASE_URL": judge.url, "OPENAI_API_KEY": "k"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "argv", ["jobs/monitor.py", "conf/monitor.yaml", "--day", SUN])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(ROOT / "jobs/monitor.py"), run_name="__main__")
-    assert ended.value.code in (0, 1)
+    runpy.run_path(str(ROOT / "jobs/monitor.py"), run_name="__main__")
     assert (tmp_path / "out/monitor/monitor/report.html").exists()
     assert judge.chats()
     assert os.listdir(tmp_path / "out/monitor/monitor/picks") == ["2026-W48.jsonl"]
@@ -275,13 +285,32 @@ def test_the_job_runs_the_config_that_is_there(spark: SparkSession, tmp_path: Pa
 def test_texts_on_the_page_are_escaped() -> None:
     told = {"name": "m", "days": [SUN], "alerts": [], "drift": [], "picks": [], "notes": ["<script>alert(1)</script>"],
             "scale": 1, "directions": {}, "days_below_coverage": []}
-    from datetime import date
-
     row = {"day": date(2026, 11, 29), "figure": "<b>", "value": 0.5, "count": 3, "ci_low": None, "ci_high": None}
     html = page(told, [row], [{**row, "slice": "<b>", "slice_value": "<b>"}])
     assert "&lt;script&gt;alert(1)" in html
     assert "<script>alert" not in html
     assert "<b>" not in html
+
+
+def test_days_that_are_not_shown_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    told = {"name": "m", "alerts": [], "drift": [], "picks": [], "notes": [], "scale": 1, "days_below_coverage": [],
+            "figures": []}
+    days = [f"2026-11-{day:02}" for day in range(1, 11)]
+    show({**told, "days": days})
+    assert "(of how many rows or scores), the last 7 of 10 days; report.html has all\n" in capsys.readouterr().out
+    show({**told, "days": days[:7]})
+    assert "days" not in capsys.readouterr().out
+
+
+def test_the_page_says_which_days_were_computed_and_which_are_drawn() -> None:
+    told = {"name": "m", "days": [SUN], "alerts": [], "drift": [], "picks": [], "notes": [], "scale": 1, "directions": {},
+            "days_below_coverage": []}
+    rows = [{"day": date(2026, 11, day), "figure": "rows", "value": 5.0, "count": 5, "ci_low": None, "ci_high": None}
+            for day in range(20, 30)]
+    html = page(told, rows, [])
+    assert f"computed: {SUN}</p>" in html
+    assert f">2026-11-20 to {SUN}; the number at each chart is of {SUN}." in html
+    assert re.findall(r">(2026-11-\d\d)</text>", html) == ["2026-11-20", SUN]
 
 
 def test_overrides_and_unknown_keys(tmp_path: Path) -> None:

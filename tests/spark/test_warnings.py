@@ -81,15 +81,19 @@ def test_a_budget_stops_the_run_and_the_next_goes_on(spark: SparkSession, tmp_pa
     values = {"input": {"path": str(tmp_path / "rows.jsonl")}, "output": {"path": str(tmp_path / "out")},
               "judge": {"model": "judge", "base_url": judge.url, "max_concurrency": 4},
               "evaluate": [{"metrics": ["faithfulness"]}], "limits": {"max_prompts": 30}}
-    done = run_config(parse(values))
+    done = run_config(parse(values), run_id="night")
     asked = len(judge.chats())
     assert 28 <= asked - 1 <= 30
     assert done.exit_code == 3
+    again = run_config(parse(values), run_id="night")  # as a scheduler tries again: the run has spent what it may
+    assert again.exit_code == 3
+    assert len(judge.chats()) - asked - 1 <= 30 - (asked - 1)
+    assert again.summary["usage"]["earlier"]["prompts"] == asked - 1
     assert {(row.status, row.code) for row in done.scores.collect()} == {("scored", None), ("failed", "BUDGET")}
     assert any("limits.max_prompts was reached" in message for message in caplog.messages)
     assert run_config(parse({**values, "limits": {"max_prompts": 60}})).summary["coverage"] == 1.0
-    assert len(judge.chats()) == 80 + 2
-    assert judge.repeats_after_ok == 1  # the preflight's prompt
+    assert len(judge.chats()) == 80 + 3
+    assert judge.repeats_after_ok == 2  # the preflight's prompt
 
 
 def test_money_needs_a_price(judge: JudgeServer, tmp_path: Path) -> None:

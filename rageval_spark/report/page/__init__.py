@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from base64 import b64encode
 from collections.abc import Mapping
 from importlib.resources import files
@@ -16,10 +15,9 @@ from rageval_spark.engine.files import Folder
 from rageval_spark.report.findings import counted, labelled, value
 from rageval_spark.report.page import figures
 from rageval_spark.report.page.samples import HOWS, choices, shown, viewed, worst
+from rageval_spark.report.visible import visible
 
 FILE, DATA = "report.html", "report.json"
-UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff]")
-"""Characters that turn, hide or break text: shown by their numbers."""
 
 
 class Page(str):
@@ -69,12 +67,8 @@ def html(template: str, **values: Any) -> Page:
 def _visible(value: Any) -> Any:
     """What is put into the page: None as nothing, and no character that is not seen but acts."""
     if isinstance(value, Markup):
-        return Markup(UNSEEN.sub(_numbered, value))
-    return "" if value is None else UNSEEN.sub(_numbered, str(value))
-
-
-def _numbered(found: re.Match[str]) -> str:
-    return f"⟨U+{ord(found[0]):04X}⟩"
+        return Markup(visible(value))
+    return "" if value is None else visible(str(value))
 
 
 def _number(value: Any, digits: int = 3) -> str:

@@ -47,7 +47,7 @@ def difference(value: float, low: float | None, high: float | None, most: float)
 
 def days(points: Sequence[Mapping[str, Any]], first: date, last: date, form: str) -> Markup:
     """A point a day (`day`, `value`, and `low`, `high` or None), joined where days follow each other, over bars of the intervals.
-    The values' axis begins at 0 and is written as the d3 format `form` says."""
+    The values' axis begins at 0 and is written as the d3 format `form` says; that of days has the first and the last."""
     rows: list[dict[str, Any]] = []
     for point in points:
         follows = rows and (point["day"] - rows[-1]["date"]).days == 1
@@ -55,10 +55,13 @@ def days(points: Sequence[Mapping[str, Any]], first: date, last: date, form: str
         rows.append({**point, "date": point["day"], "piece": piece})
     told = [{**{name: row[name] for name in ("value", "low", "high", "piece")}, "day": str(row["date"])} for row in rows]
     most = max((row["high"] or row["value"] for row in rows), default=0.0) or 1.0
-    x = {"field": "day", "type": "temporal", "scale": {"domain": [str(first), str(last)]}, "axis": None}
+    plain = {"title": None, "grid": False, "domain": False, "ticks": False, "offset": 8, "labelColor": "var(--quiet)",
+             "labelFontSize": 11}
+    ends = sorted({str(first), str(last)})
+    x = {"field": "day", "type": "temporal", "scale": {"type": "utc", "domain": [str(first), str(last)]},
+         "axis": {**plain, "values": ends, "format": "%Y-%m-%d", "labelPadding": 0}}
     y = {"type": "quantitative", "scale": {"domain": [0, most], "nice": False},
-         "axis": {"values": [0, most], "format": form, "title": None, "grid": False, "domain": False, "ticks": False,
-                  "labelColor": "var(--quiet)", "labelFontSize": 11, "minExtent": 40}}
+         "axis": {**plain, "values": [0, most], "format": form, "minExtent": 40}}
     layers = [_layer([row for row in told if row["low"] is not None], {"type": "rule", "color": "var(--band)", "strokeWidth": 6},
                      x=x, y={"field": "low", **y}, y2={"field": "high"}),
               _layer(told, {"type": "line", "color": "var(--bar)", "strokeWidth": 1.5}, x=x, y={"field": "value", **y},

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from rageval_spark.engine.signals import RATES
+from rageval_spark.engine.signals import DIRECTIONS, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, ROWS
 from rageval_spark.report.alerts import number, told
 from rageval_spark.report.page import Page, charts, html
-from rageval_spark.report.watched import DIRECTIONS, LANGUAGE_DRIFT, LENGTH_DRIFT, ROWS
 
 MEANINGS: Mapping[str, str] = {
     ROWS: "rows of the day", **{name: f"share of {meaning}" for name, (_, meaning) in RATES.items()},
@@ -29,10 +28,16 @@ def page(summary: Mapping[str, Any], series: Sequence[Mapping[str, Any]], figure
         by_figure.setdefault(row["figure"], {})[row["day"]] = row
     wrong = [*(one["said"] for one in summary["alerts"]),
              *(f"too many judgements of {day} failed" for day in summary["days_below_coverage"])]
-    return html("days.html.j2", summary=summary, first=days[0], last=days[-1], days=days, day=summary["days"][-1], wrong=wrong,
+    return html("days.html.j2", summary=summary, computed=span(summary["days"][0], summary["days"][-1]),
+                span=span(days[0], days[-1]), last=days[-1], days=days, day=summary["days"][-1], wrong=wrong,
                 figures=[_figure(name, rows, days, summary) for name, rows in by_figure.items()],
                 slices=list(_slices(summary, figures)), drift=[(one["said"], one["differs"]) for one in summary["drift"]],
                 picks=[(path, False) for path in summary["picks"]], notes=[(note, False) for note in summary["notes"]])
+
+
+def span(first: date | str, last: date | str) -> str:
+    """Days from one to another in words."""
+    return str(first) if str(first) == str(last) else f"{first} to {last}"
 
 
 def _figure(name: str, rows: Mapping[date, Mapping[str, Any]], days: Sequence[date],

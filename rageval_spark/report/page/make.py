@@ -37,10 +37,12 @@ def page(folder: Folder, manifest: Mapping[str, Any], summary: Mapping[str, Any]
 
 def again(run: Recorded, comparison: Mapping[str, Any] | None = None) -> Page:
     """Make the page of a finished run anew, with a comparison (Comparison.to_dict()) if there is one. Without Spark, unless
-    the run has none of what pages are made of. Raises InputError, OSError."""
+    the run has none of what pages are made of, or of the samples' texts. Raises InputError, OSError."""
     try:
         data = run.folder.read_json(DATA)
     except (FileNotFoundError, ValueError):
+        data = None
+    if not data or (data["samples"] and not any(one["texts"] for one in data["samples"])):  # the dataset may be back
         spark = session.own_session("local[*]", {})
         data = gathered(read_scores(spark, run.folder), run.summary, partial(recalled.texts, spark, run.manifest))
         if not run.manifest["config"].get("output", {}).get("good", True):
