@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 def page(folder: Folder, manifest: Mapping[str, Any], summary: Mapping[str, Any], scores: DataFrame,
          texts: Callable[[Sequence[str]], recalled.Texts]) -> None:
     """Make the page of a run that ends, and keep what it was made of beside it. What goes wrong is told, and costs the
-    run nothing. Starts three jobs and what `texts` does."""
+    run nothing. Starts four jobs and what `texts` does."""
     try:
         for name in (FILE, DATA):  # of an earlier run of this id
             folder.delete(name)
