@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rageval_spark.measures.markers import cited
 from rageval_spark.report.findings import labelled
 from rageval_spark.report.page.marks import absent
 from rageval_spark.report.terminal import MOST_SLICES
@@ -65,7 +66,8 @@ def _how(listed: Sequence[Mapping[str, Any]], chosen: Mapping[str, Sequence[tupl
 def _absent(texts: Mapping[str, Any]) -> list[str]:
     """The words of an answer that no context has, found before texts are cut."""
     contexts = texts.get("retrieved_contexts")
-    return absent(texts["response"], contexts) if contexts and texts.get("response") else []
+    response = " ".join(one.text for one in cited(texts.get("response") or ""))  # a citation marker is no word of it
+    return absent(response, contexts) if contexts else []
 
 
 def shown_values(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
