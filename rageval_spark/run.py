@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -131,13 +132,6 @@ class _Settings:
 
 
 def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
-    with under_way(settings.output, settings.run_id):
-        return _steps(plan, spark, frame, source, settings)
-
-
-def _steps(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, settings: _Settings) -> Run:
-    run_id = settings.run_id
-    folder = settings.output / "runs" / run_id
     if spark.conf.get("spark.speculation", "false") == "true":
         log.warning("spark.speculation is on in this session: a task that is run twice pays twice for what it asks")
     groups = resolved(plan.groups, frame, source)
@@ -149,16 +143,24 @@ def _steps(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, se
     keys = [group.key for group in groups]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ConfigError(f"two field groups read the same columns ({twice[0]}); put their metrics into one, naming with as:")
-    held_against = regression.baselines(settings.gates or {}, settings.output, settings.name, run_id)
+    held_against = regression.baselines(settings.gates or {}, settings.output, settings.name, settings.run_id)
     samples, sample = drawn(frame, groups, settings.slices, settings.sample)
     by_fine = placing.count_by_bucket(samples)
-    rows = sum(by_fine.values())
-    if not rows:
+    if not by_fine:
         raise InputError(f"{source} is empty: it holds no rows")
     scoring.check_executors(spark, settings.output, live=plan.mode == "live")
     publishing.prepare(settings.published, spark)
-    if plan.mode != "files":
-        plan = _preflight(plan, settings.keys)
+    with under_way(settings.output, settings.run_id):
+        if plan.mode != "files":
+            plan = _preflight(plan, settings.keys)
+        return _judged(plan, spark, samples, by_fine, sample, held_against, settings)
+
+
+def _judged(plan: Plan, spark: SparkSession, samples: DataFrame, by_fine: Counter[int], sample: Mapping[str, Any] | None,
+            held_against: regression.Baselines, settings: _Settings) -> Run:
+    """The run of samples that may be judged: from here on it costs money and leaves files."""
+    run_id, rows = settings.run_id, sum(by_fine.values())
+    folder = settings.output / "runs" / run_id
     manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, sample=sample,
                         slices=settings.slices, config=settings.config or {})
     spent = earlier(beats.read(folder / "beats")) if manifest.resumes() else {}
