@@ -104,7 +104,7 @@ class Rounds:
         """The budget that does not allow all of these requests, and the share of them that it allows; None and 1."""
         if self._work.until is not None and time.time() >= self._work.until:
             return HOURS, 0.0
-        taken = self._taken()
+        taken = {name: amount + self._earlier.get(name, 0.0) for name, amount in self._taken().items()}
         ahead = sum(self._endpoints[place].cost(Usage(prompt_tokens=sent, completion_tokens=0)) or 0.0
                     for place, sent in size["tokens"].items())
         wanted = {PROMPTS: size["prompts"], TOKENS: sum(size["tokens"].values()), COST: ahead}
@@ -114,14 +114,13 @@ class Rounds:
         return (name, share) if share < 1 else (None, 1.0)
 
     def _taken(self) -> dict[str, float]:
-        """What was asked and paid for so far, by this attempt and by those before."""
+        """What this attempt asked and paid for so far."""
         asked = sum(part["count"] for one in self._rounds for part in one.parts if part["path"] == passes.CHAT)
         models = self._spent["usage"].values()
         tokens = sum((spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0) for spent in models)
         by_label = {endpoint.label: endpoint for endpoint in self._endpoints}
         cost = sum(by_label[label].cost(Usage(**spent)) or 0.0 for label, spent in self._spent["usage"].items())
-        return {name: amount + self._earlier.get(name, 0.0)
-                for name, amount in ((PROMPTS, asked), (TOKENS, tokens), (COST, cost))}
+        return {PROMPTS: asked, TOKENS: tokens, COST: cost}
 
     def _left_open(self) -> Iterator[Round]:
         batches = self._output / "batches"

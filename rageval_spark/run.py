@@ -168,12 +168,13 @@ def _judged(plan: Plan, spark: SparkSession, samples: DataFrame, by_fine: Counte
         log.warning("run %s is there already, made with another config: its results are replaced", run_id)
     manifest.begin()
     work = _work(plan, settings, folder)
+    _carry(spent, folder / "beats")
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
     buckets = store.opened(settings.output / "replies", rows)
     repeated = None
     try:
         if plan.mode == "live":
-            _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder, spent)
+            _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder)
             repeated = noise.asked_again(work, placing.bucketed(samples, buckets), read_scores(spark, folder),
                                          settings.output, folder, manifest.what)
         else:
@@ -202,13 +203,17 @@ def _work(plan: Plan, settings: _Settings, folder: Folder) -> Work:
                 limits=limits, until=time.time() + 3600 * hours if hours else None)
 
 
-def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder, spent: Mapping[str, float]) -> None:
-    """Write the scores: the one action that asks the judge. `spent` is what earlier attempts took of the budgets."""
-    assert work.beats is not None
-    work.beats.delete("")
+def _carry(spent: Mapping[str, float], told: Folder) -> None:
+    """Leave no beat of earlier attempts but one, which tells what they took of the budgets."""
+    told.delete("")
     if spent:
-        work.beats.write_json(f"{EARLIER}.json", {"name": EARLIER, "index": -1, "sequence": 1, "at": 0.0, "held": {},
-                                                  "done": True, "budget": {"spent": dict(spent)}})
+        told.write_json(f"{EARLIER}.json", {"name": EARLIER, "index": -1, "sequence": 1, "at": 0.0, "held": {}, "done": True,
+                                            "budget": {"spent": dict(spent)}})
+
+
+def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder) -> None:
+    """Write the scores: the one action that asks the judge."""
+    assert work.beats is not None
     judgements = rows * sum(len(group.uses) for group in work.plan.groups)
     kept = f"Every reply that had come is kept in {work.store}; run the same command again to go on where it stopped"
     try:

@@ -59,8 +59,7 @@ class Reading:
     """An axis of a system: the average of a metric (called `metric`, of the catalogue's `kind`) or, where `share`, a share
     of responses, in [0, 1]. `count`: of how many; None for a rate that was given.
 
-    `low` and `high` are what it may be: its 95 % interval, widened by what judgements
-    that failed could have made of it.
+    `low` and `high` are what it may be: its 95 % interval, widened by what judgements that failed could have made of it.
     `level` is by its `threshold`; `clear` where all of that lies on one side of it.
     """
 

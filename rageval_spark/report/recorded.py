@@ -30,13 +30,12 @@ class Recorded:
 def recorded(path: str) -> Recorded:
     """The run in a folder. Raises InputError where it holds none, or one that is not complete, saying what is there."""
     folder = Folder(path)
-    try:
-        manifest = _read(folder, "manifest.json")
-    except (FileNotFoundError, NotADirectoryError):
+    if not folder.exists("manifest.json"):
         there = (folder / "runs").folders()
         runs = f"; it is an output folder, with the runs {', '.join(f'{path}/runs/{name}' for name in there)}" if there else \
             "" if folder.exists() else ", nor a folder of that name. A run is named by its folder, such as out/runs/nightly"
-        raise InputError(f"{path} holds no run: there is no manifest.json in it{runs}") from None
+        raise InputError(f"{path} holds no run: there is no manifest.json in it{runs}")
+    manifest = _read(folder, "manifest.json")
     status = manifest.get("status")
     if status != "complete":
         raise InputError(f"the run {path} is not complete: its status is {status}. Run its command again to end it")
@@ -44,18 +43,18 @@ def recorded(path: str) -> Recorded:
 
 
 def _read(folder: Folder, name: str) -> Mapping[str, Any]:
-    """Raises FileNotFoundError and NotADirectoryError of the manifest, InputError of what is damaged."""
+    """An object in a file. Raises InputError where it is not there or damaged."""
     try:
         value = folder.read_json(name)
-    except (FileNotFoundError, NotADirectoryError):
-        if name == "manifest.json":
-            raise
-        raise InputError(f"{folder}/{name} is not there. Run the run's command again to make it anew") from None
+    except FileNotFoundError:
+        wrong = "is not there"
     except ValueError as error:
-        raise InputError(f"{folder}/{name} cannot be read: {error}. Run the run's command again to make it anew") from None
-    if not isinstance(value, dict):
-        raise InputError(f"{folder}/{name} cannot be read: it holds no object. Run the run's command again to make it anew")
-    return value
+        wrong = f"cannot be read: {error}"
+    else:
+        if isinstance(value, dict):
+            return value
+        wrong = "cannot be read: it holds no object"
+    raise InputError(f"{folder}/{name} {wrong}. Run the run's command again to make it anew")
 
 
 def runs(output: str) -> Iterator[Recorded]:
@@ -64,9 +63,9 @@ def runs(output: str) -> Iterator[Recorded]:
     for name in (Folder(output) / "runs").folders():
         folder = Folder(output) / "runs" / name
         try:
-            manifest = folder.read_json("manifest.json")
+            manifest = _read(folder, "manifest.json")
             if manifest.get("status") == "complete":
-                found.append(Recorded(folder, manifest, folder.read_json("summary.json")))
-        except (FileNotFoundError, ValueError):  # another program's folder, or a run that is being written
+                found.append(Recorded(folder, manifest, _read(folder, "summary.json")))
+        except InputError:  # another program's folder, or a run that is being written
             continue
     yield from sorted(found, key=lambda run: (run.manifest.get("began_at", ""), run.run_id))
