@@ -68,7 +68,8 @@ def _plain_number(value: float | Decimal) -> float | int | None:
 
 
 def _plain_key(key: Any) -> Any:
-    return key if isinstance(key, (str, int, float)) else plain(key)
+    converted = plain(key)
+    return converted if isinstance(converted, (str, int, float, type(None))) else key
 
 
 def _plain_object(value: Any) -> Any:
