@@ -68,13 +68,11 @@ class Sample:
         raises it where it is used, so that it costs only metrics that use it. `columns` has the fields' names in the data, which
         faults then name too.
         """
-        given = {name: plain(values[name]) for name in known_names() if name in values}
         read: dict[str, Any] = {}
         faults: dict[str, SampleFault] = {}
-        for field, source in fields_found(given).items():
+        for field in fields_found(values):
             try:
-                _check_aliases(field, given)
-                read[field] = read_field(field, given[source])
+                read[field] = read_field(field, _value_of(field, values))
             except SampleFault as fault:
                 faults[field] = _name_column(fault, field, (columns or {}).get(field, field))
                 if strict or field == "sample_id":
@@ -179,12 +177,19 @@ def _name_column(fault: SampleFault, field: str, column: str) -> SampleFault:
     return fault if column == name else SampleFault(f"{field} (column {column}):{rest}", fault.code)
 
 
-def _check_aliases(field: str, given: Mapping[str, Any]) -> None:
-    """Raises SampleFault if a field goes by two aliases with different values."""
-    names = [name for name in ALIASES.get(field, ()) if name in given and not is_missing(given[name])]
-    if field not in given and any(given[name] != given[names[0]] for name in names[1:]):
-        raise SampleFault(f"{field}: expected one value, found {' and '.join(names)} with different ones; "
+def _value_of(field: str, values: Mapping[str, Any]) -> Any:
+    """The plain value of a field under its own name, or else under an alias. Raises SampleFault if aliases differ."""
+    names = [field] if field in values else [name for name in ALIASES.get(field, ()) if name in values]
+    try:
+        given = {name: plain(values[name]) for name in names}
+    except RecursionError:
+        raise SampleFault(f"{field}: cannot be read: it is nested too deeply") from None
+    there = {name: value for name, value in given.items() if not is_missing(value)}
+    value = next(iter(there.values()), None)
+    if any(other != value for other in there.values()):
+        raise SampleFault(f"{field}: expected one value, found {' and '.join(there)} with different ones; "
                           f"name the right one {field}, or leave the others out")
+    return value
 
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Sample))

@@ -69,7 +69,9 @@ ARGUMENT_KEYS = ("args", "arguments", "parameters", "input", "input_parameters",
 WRAPPER_KEYS = ("function", "function_call", "tool_call", "tool_use", "tool_invocation")
 """Keys of a call under which its name and arguments may stand."""
 ID_KEYS = ("id", "call_id", "tool_call_id", "tool_use_id")
-RESULT_KEYS = ("text", "output", "result", "response", "content", "value", "message")
+RESULT_KEYS = ("function_response", "tool_result", "tool_call_result", "json", "text", "output", "result", "response", "content",
+               "value", "message")
+"""Keys under which the result of a call may stand."""
 PARALLEL = re.compile(r"(?:functions\.)?multi_?tool_?use(?:[._-]?parallel)?", re.IGNORECASE)
 """The name under which OpenAI's models sometimes wrap several calls into one."""
 MOST_NESTED = 8

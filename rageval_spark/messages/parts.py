@@ -10,9 +10,9 @@ from rageval_spark.messages.calls import Call, read_calls
 from rageval_spark.messages.names import (
     ARGUMENT_KEYS,
     ID_KEYS,
-    KIND_KEYS,
     NAME_KEYS,
     PARTS,
+    Part,
     RESULT_KEYS,
     WRAPPER_KEYS,
     body_of,
@@ -21,6 +21,10 @@ from rageval_spark.messages.names import (
     kind_of,
     well_formed,
 )
+
+
+WEIGHTIEST: tuple[Part, ...] = ("call", "result", "media", "text", "nothing")
+"""Of several keys that name a part's kind, the one that counts."""
 
 
 class Pieces:
@@ -52,18 +56,15 @@ class Pieces:
         if body.get("thought") is True:  # Gemini marks a text so
             self.known = True
             return
-        held: Any = part
-        if kind not in PARTS and not kind.startswith("tool-") and not is_hosted(kind):
-            kind, held = self._union_kind(body, kind, part)
-        what = PARTS.get(kind) or ("result" if kind.endswith(("_output", "_result")) else "call")
+        what, kind, held = self._look_at(body, kind, part)
         self.known = True
         if what == "text":
-            inner = next((body[key] for key in (kind, "text", "content", "value") if key in body), None)
+            inner = next((body[key] for key in (kind, "text", "content", "value", "parts") if key in body), None)
             self.add(body_of(inner).get("value", "") if isinstance(inner, Mapping) and "value" in body_of(inner) else inner)
         elif what == "call":
             self.calls += _read_part_call(self.place, kind, held)
-            result = next((body[key] for key in ("output", "result") if key in body), None)
             nested = body.get("tool_invocation")
+            result = next((body[key] for key in ("output", "result") if key in body), None)
             result = body_of(nested).get("result") if result is None and isinstance(nested, Mapping) else result
             self.results += [result_text(result)] if result is not None else []
         elif what == "result":
@@ -71,17 +72,25 @@ class Pieces:
         elif what == "media":
             self.texts.append(f"[{kind}]")
 
-    def _union_kind(self, body: Mapping[str, Any], kind: str, part: Mapping[Any, Any]) -> tuple[str, Any]:
-        """The kind of a part that is named by its key, as Bedrock and Gemini do, or that only its keys give away."""
-        if kind.startswith("data-"):
-            return "nothing", part
-        for key in body:
-            if key in PARTS and key not in KIND_KEYS and not (key == "function" and isinstance(body[key], str)):
-                return key, body[key] if isinstance(body[key], Mapping) and PARTS[key] != "text" else part
+    def _look_at(self, body: Mapping[str, Any], kind: str, part: Mapping[Any, Any]) -> tuple[Part, str, Any]:
+        """What a part is, its kind, and the object that holds it: the part itself, or what stands under the key that names its
+        kind, as Bedrock and Gemini have it."""
+        if kind in PARTS:
+            return PARTS[kind], kind, part
+        if is_hosted(kind):
+            return "result" if kind.endswith(("_output", "_result")) else "call", kind, part
+        if kind.startswith(("tool-", "data-")):
+            return "call" if kind.startswith("tool-") else "nothing", kind, part
+        keys = [key for key, value in body.items()
+                if key in PARTS and value != "" and not (key == "function" and isinstance(value, str))]
+        for key in sorted(keys, key=lambda key: WEIGHTIEST.index(PARTS[key])):  # a call may have its signature beside it
+            return PARTS[key], key, body[key] if isinstance(body[key], Mapping) and PARTS[key] != "text" else part
+        if "text" in body:
+            return "text", "text", part
         if not kind and any(key in body for key in NAME_KEYS) and any(key in body for key in ARGUMENT_KEYS):
-            return "tool_call", part
+            return "call", "tool_call", part
         if not kind and any(key in body for key in ID_KEYS) and any(key in body for key in ("content", "result", "output")):
-            return "tool_result", part
+            return "result", "tool_result", part
         raise form_fault(self.place, "parts with text, tool calls or media of a known kind", part)
 
 
@@ -89,7 +98,8 @@ def _read_part_call(place: str, kind: str, part: Any) -> tuple[Call, ...]:
     body = body_of(part)
     if kind.startswith("tool-") and kind not in PARTS:  # AI SDK: the name is in the kind
         return read_calls(place, [{"name": kind[len("tool-"):], **part}])
-    if any(isinstance(body.get(key), (str, Mapping)) for key in (*NAME_KEYS, *WRAPPER_KEYS)):
+    named = any(isinstance(body.get(key), str) for key in NAME_KEYS)
+    if named or any(isinstance(body.get(key), Mapping) for key in WRAPPER_KEYS):
         if isinstance(body.get("input"), str) and kind == "custom_tool_call":  # takes any text
             part = {**part, "input": {"input": body["input"]}}
         return read_calls(place, [part])
