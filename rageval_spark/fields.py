@@ -15,7 +15,8 @@ from rageval_spark.values import is_missing, plain
 
 def read_field(field: str, value: Any) -> Any:
     """The value of a field, or None if it is missing."""
-    if is_missing(value) or (field in TEXTS and value in ([], {})) or (field not in PROSE and _is_blank_cell(value)):
+    empty = ([], {}) if field in TEXTS else ({},) if field == "reference" else ()
+    if is_missing(value) or value in empty or (field not in PROSE and _is_blank_cell(value)):
         return None
     try:
         return READERS[field](field, value)
@@ -96,9 +97,12 @@ def _chunk(field: str, item: Any) -> str:
     if is_missing(item):
         return ""
     if isinstance(item, Mapping):
-        for key in ("text", "content", "page_content"):
-            if isinstance(item.get(key), str):
+        names = [key for key in ("text", "content", "page_content") if key in item]
+        for key in names:
+            if isinstance(item[key], str) and not is_missing(item[key]):
                 return _text(field, item[key])
+        if names and all(is_missing(item[key]) for key in names):
+            return ""
         for key in ("node", "document", "kwargs"):  # LlamaIndex's node with its score, a document that LangChain stored
             if isinstance(item.get(key), Mapping):
                 return _chunk(field, item[key])

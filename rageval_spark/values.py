@@ -76,7 +76,7 @@ def _plain_object(value: Any) -> Any:
     # A dataclass may offer to_dict with names of its own; its fields are what its users know.
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+    if isinstance(value, tuple) and not (hasattr(value, "_fields") or hasattr(value, "asDict")):
         return [plain(item) for item in value]
     for name in CONVERTERS:
         method = getattr(value, name, None)

@@ -214,8 +214,8 @@ FORMS: dict[str, list[Any]] = {
     "Semantic Kernel in Python": [
         {"content_type": "message", "role": "user", "items": [{"content_type": "text", "text": ASK}]},
         {"content_type": "message", "role": "assistant", "finish_reason": "tool_calls", "items": [
-            {"content_type": "function_call", "id": "c1", "index": 0, "name": "weather-get_weather", "function_name": "get_weather",
-             "plugin_name": "weather", "arguments": OSLO_TEXT},
+            {"content_type": "function_call", "id": "c1", "index": 0, "name": "weather-get_weather",
+             "function_name": "get_weather", "plugin_name": "weather", "arguments": OSLO_TEXT},
             {"content_type": "function_call", "id": "c2", "name": "mail-send_mail", "function_name": "send_mail",
              "plugin_name": "mail", "arguments": TEAM}]},
         {"content_type": "message", "role": "tool", "items": [
@@ -226,7 +226,7 @@ FORMS: dict[str, list[Any]] = {
     "Semantic Kernel in .NET": [
         {"Role": {"Label": "user"}, "Items": [{"$type": "TextContent", "Text": ASK}]},
         {"Role": {"Label": "assistant"}, "ModelId": "m", "Metadata": {"Id": "x"}, "Items": [
-            {"$type": "FunctionCallContent", "Id": "c1", "PluginName": "weather", "FunctionName": "get_weather", "Arguments": OSLO},
+            {"$type": "FunctionCallContent", "Id": "c1", "PluginName": "w", "FunctionName": "get_weather", "Arguments": OSLO},
             {"$type": "FunctionCallContent", "Id": "c2", "PluginName": "mail", "FunctionName": "send_mail", "Arguments": TEAM}]},
         {"Role": {"Label": "tool"}, "Items": [{"$type": "FunctionResultContent", "CallId": "c1", "Result": RESULT}]},
         {"Role": {"Label": "tool"}, "Items": [{"$type": "FunctionResultContent", "CallId": "c2", "Result": SENT}]},
@@ -351,7 +351,8 @@ def test_a_list_as_text_is_read_as_the_list(form: str) -> None:
         assert conversation_of(Sample.parse({"messages": text})) == conversation_of(as_list)
 
 
-@pytest.mark.parametrize("form", ["OpenAI chat", "OpenAI Responses", "Anthropic", "Gemini REST", "LangChain dumpd", "AI SDK 5 UI"])
+@pytest.mark.parametrize("form", ["OpenAI chat", "OpenAI Responses", "Anthropic", "Gemini REST", "LangChain dumpd",
+                                  "AI SDK 5 UI"])
 def test_turns_do_not_depend_on_the_form(form: str) -> None:
     score, _ = played(TurnEfficiency(), {"messages": FORMS[form], "reference_turns": 2})
     assert (score.value, score.details["turns"]) == (1.0, 2)
@@ -407,8 +408,8 @@ def test_the_name_of_a_plugin_may_stand_before_that_of_its_function() -> None:
         assert played(ToolCallF1(), sample)[0].value == value
 
 
-@pytest.mark.parametrize("name", ["multi_tool_use.parallel", "multi_tool_use_parallel", "multi_tool_use-parallel", "multi_tool_use",
-                                  "functions.multi_tool_use.parallel"])
+@pytest.mark.parametrize("name", ["multi_tool_use.parallel", "multi_tool_use_parallel", "multi_tool_use-parallel",
+                                  "multi_tool_use", "functions.multi_tool_use.parallel"])
 @pytest.mark.parametrize("as_text", [True, False])
 def test_parallel_calls_are_taken_out_of_their_wrapper(name: str, as_text: bool) -> None:
     mail = {"recipient_name": "functions.send_mail", "parameters": TEAM}
@@ -497,6 +498,9 @@ def test_a_form_that_is_not_known_is_named(message: Any, named: str) -> None:
         ({"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["Hello."]}}, "Hello."),
         ({"message": {"role": "assistant", "content": "Hello."}, "index": 0, "finish_reason": "stop"}, "Hello."),
         ({"role": "MessageRole.ASSISTANT", "content": "Hello."}, "Hello."),
+        ({"role": "user", "content": '[{"type": "text", "text": "Hello."}]'}, "Hello."),
+        ({"role": "user", "content": '[{"type": "dog", "text": "Hello."}]'}, '[{"type": "dog", "text": "Hello."}]'),
+        ({"role": "model", "parts": [{"text": "Hello.", "thought_signature": "x"}]}, "Hello."),
     ],
 )
 def test_the_text_of_a_message(message: dict[str, Any], text: str) -> None:
@@ -593,9 +597,9 @@ def test_a_message_that_is_nested_too_deeply_is_named() -> None:
         Sample.parse({"messages": [{"role": "user", "content": deep}]})
 
 
-KEYS = st.sampled_from(["role", "type", "content", "text", "parts", "tool_calls", "name", "args", "function", "id", "input", "user",
-                        "assistant", "toolUse", "functionCall", "data", "kwargs", "lc", "message"]) | st.text(max_size=5)
-WORDS = st.sampled_from(["assistant", "user", "tool", "ai", "text", "tool_use", "function_call", "tool-x", "function", "reasoning"])
+KEYS = st.sampled_from(["role", "type", "content", "text", "parts", "tool_calls", "name", "args", "function", "id", "input",
+                        "user", "assistant", "toolUse", "functionCall", "data", "kwargs", "lc", "message"]) | st.text(max_size=5)
+WORDS = st.sampled_from(["assistant", "user", "tool", "ai", "text", "tool_use", "function_call", "tool-x", "function"])
 json_values = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
                            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner | WORDS, max_size=4),
                            max_leaves=12)

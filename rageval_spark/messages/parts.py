@@ -12,16 +12,16 @@ from rageval_spark.messages.names import (
     ID_KEYS,
     NAME_KEYS,
     PARTS,
-    Part,
     RESULT_KEYS,
     WRAPPER_KEYS,
+    Part,
     body_of,
     form_fault,
     is_hosted,
     kind_of,
+    parse_text,
     well_formed,
 )
-
 
 WEIGHTIEST: tuple[Part, ...] = ("call", "result", "media", "text", "nothing")
 """Of several keys that name a part's kind, the one that counts."""
@@ -40,7 +40,11 @@ class Pieces:
 
     def add(self, content: Any) -> None:
         if isinstance(content, str):
-            self.texts += [content] if content else []
+            parts = _parts_in_text(content)
+            if parts:
+                self.add(parts)
+            else:
+                self.texts += [content] if content else []
         elif isinstance(content, list):
             for part in content:
                 if part is not None:
@@ -92,6 +96,15 @@ class Pieces:
         if not kind and any(key in body for key in ID_KEYS) and any(key in body for key in ("content", "result", "output")):
             return "result", "tool_result", part
         raise form_fault(self.place, "parts with text, tool calls or media of a known kind", part)
+
+
+def _parts_in_text(text: str) -> list[Any] | None:
+    """The parts in a content that was written as JSON: Spark does so if another message of the column has a text there."""
+    if not (text.startswith("[{") and text.endswith("}]")):
+        return None
+    parts = parse_text(text)
+    known = isinstance(parts, list) and all(isinstance(part, Mapping) and kind_of(body_of(part)) in PARTS for part in parts)
+    return parts if known else None
 
 
 def _read_part_call(place: str, kind: str, part: Any) -> tuple[Call, ...]:
