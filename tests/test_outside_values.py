@@ -154,9 +154,11 @@ def test_cells_of_each_field(field: str, cell: Any, read: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "[1] The museum opens at nine.", "[1] The museum [2] opens, at nine [3]", "[Update] It moved.",
-    "[Guide](https://x.example/a) to it.", "[[1]](https://x.example/a) It opens.", "[Applause]", "[broken", "['tis the season] Carol",
-    '["Opening hours" 2024] The museum [2]', "[...] and so it ended.", "[x] done", "[ ] to do", "(see 'a', 'b')", '("Hello," he said)', "{'a': 1}", "array of lights",
+    "[1] The museum opens at nine.",
+    "[1] The museum [2] opens, at nine [3]", "[Update] It moved.",
+    "[Guide](https://x.example/a) to it.", "[[1]](https://x.example/a) It opens.", "[Applause]", "[broken",
+    "['tis the season] Carol", '["Opening hours" 2024] The museum [2]', "[...] and so it ended.", "[x] done", "[ ] to do",
+    "(see 'a', 'b')", '("Hello," he said)', "{'a': 1}", "array of lights",
     "[[Museum]] is", "[NAME], hello, [ADDRESS]",
 ])  # fmt: skip
 def test_prose_that_begins_with_a_bracket_is_one_text(text: str) -> None:

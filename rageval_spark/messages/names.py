@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from rageval_spark.cells import read_cell
@@ -128,3 +128,11 @@ def parse_text(text: str) -> Any:
 def form_fault(place: str, expected: str, value: Any) -> SampleFault:
     shown = well_formed(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr, skipkeys=True))
     return SampleFault(f"{place}: expected {expected}, found {shown[:120]}{'...' if shown[120:] else ''}")
+
+
+def looks_like_message(names: Iterable[str]) -> bool:
+    """Whether an object with these names may be a message, or a question with its answer."""
+    keys = {snake_case(name) for name in names}
+    if keys & {*ROLE_KEYS, *KIND_KEYS, "source"} and keys & {*CONTENT_KEYS, *CALL_KEYS, "data", "kwargs"}:
+        return True
+    return bool(keys & {*USER_KEYS} and keys & {*ASSISTANT_KEYS})
