@@ -170,8 +170,8 @@ def test_the_code_of_a_fault_is_that_of_the_score_with_and_without_a_dataset() -
     group = FieldGroup({"retrieved_ids": "got"}, ())
     sample = sample_of(Row("1", 0, {"got": [1.5]}, {}), group)
     assert isinstance(sample, Sample)
-    for given in ({"retrieved_ids": [1.5]}, sample):
-        assert score(CATALOGUE["recall"](), given).code == "INVALID_ID"
+    for row in ({"retrieved_ids": [1.5]}, sample):
+        assert score(CATALOGUE["recall"](), row).code == "INVALID_ID"
 
 
 @pytest.mark.parametrize(("name", "parameters"), OPTIONS)
