@@ -15,7 +15,7 @@ from rageval_spark.values import is_missing, plain
 
 def read_field(field: str, value: Any) -> Any:
     """The value of a field, or None if it is missing."""
-    empty = ([], {}) if field in TEXTS else ({},) if field == "reference" else ()
+    empty: tuple[Any, ...] = ([], {}) if field in TEXTS else ({},) if field == "reference" else ()
     if is_missing(value) or value in empty or (field not in PROSE and _is_blank_cell(value)):
         return None
     try:

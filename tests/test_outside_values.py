@@ -29,7 +29,7 @@ from rageval_spark.metrics import CATALOGUE
 from rageval_spark.sample import FIELDS, Sample, ambiguous_names
 from rageval_spark.values import is_missing, plain
 
-MASKED = np.ma.masked_array([1, 2], mask=[True, False])[0]  # type: ignore[no-untyped-call]
+MASKED = np.ma.masked_array([1, 2], mask=[True, False])[0]
 MISSING = [None, float("nan"), np.nan, np.float64("nan"), np.datetime64("NaT"), pd.NA, pd.NaT, MASKED, Decimal("NaN"),
            "NaN", "nan", "NaT", "<NA>"]  # fmt: skip
 
@@ -261,7 +261,7 @@ def test_a_sample_is_the_same_however_it_is_represented(row: dict[str, Any]) -> 
     assert Sample.parse(numpy_row) == expected
     printed = {name: str(value) if isinstance(value, np.ndarray) else value for name, value in numpy_row.items()}
     assert Sample.parse(printed) == expected
-    [of_pandas] = pd.DataFrame([numpy_row]).to_dict("records")
+    of_pandas: Any = pd.DataFrame([numpy_row]).to_dict("records")[0]
     assert Sample.parse(of_pandas) == expected
     assert Sample.parse(Row(**row).asDict()) == expected
 

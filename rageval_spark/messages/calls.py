@@ -87,10 +87,10 @@ def drop_repeats(sources: Iterable[Iterable[Call]]) -> tuple[Call, ...]:
 
 
 def _read_call(place: str, item: Any, *, named_by_key: bool, made: bool, depth: int = 0) -> tuple[Call, ...]:
-    found = parse_text(item) if isinstance(item, str) else item
-    body = body_of(found) if isinstance(found, Mapping) else {}
-    if named_by_key and len(body) == 1 and isinstance(found, Mapping):
-        [(key, given)] = found.items()
+    value = parse_text(item) if isinstance(item, str) else item
+    body = body_of(value) if isinstance(value, Mapping) else {}
+    if named_by_key and len(body) == 1 and isinstance(value, Mapping):
+        [(key, given)] = value.items()
         if isinstance(given, Mapping) and snake_case(str(key)) not in WRAPPER_KEYS:
             return (_call(place, str(key), given, item, made),)
     id = next((str(body[key]) for key in ID_KEYS if isinstance(body.get(key), (str, int))), None)

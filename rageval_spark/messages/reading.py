@@ -183,11 +183,11 @@ def _message(place: str, role: str, body: Mapping[str, Any], item: Mapping[Any, 
     if calls and role != ASSISTANT:
         raise form_fault(place, f"tool calls in the assistant's messages, not in the {role}'s", item)
     message = Message(role, "\n".join(filter(None, map(well_formed, texts))), calls)
-    told = [Message(TOOL, text) for text in results]
+    tool_messages = [Message(TOOL, text) for text in results]
     if role == ASSISTANT:
-        yield from (message, *told)
+        yield from (message, *tool_messages)
     else:  # Anthropic sends results in a message of the user
-        yield from (*told, message) if message.text or not told else told
+        yield from (*tool_messages, message) if message.text or not tool_messages else tool_messages
 
 
 def _check_nothing_is_lost(place: str, body: Mapping[str, Any], item: Mapping[Any, Any], read: bool) -> None:
