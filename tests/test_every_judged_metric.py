@@ -294,12 +294,14 @@ def test_what_a_sample_says_never_breaks_a_prompt(judge: JudgeServer) -> None:
     assert all("北京" in request.prompt for request in judge.requests)
 
 
-@pytest.mark.parametrize("row", [{"question": 5}, {"contexts": 7}, {"contexts": [{"body": "x"}]}, {"ground_truth": [1]}])
+@pytest.mark.parametrize("row", [{"question": 5}, {"contexts": 7}, {"contexts": [{"body": "x"}]}, {"answer": ["a"]}])
 def test_a_malformed_row_is_a_failed_score_without_a_prompt(row: dict[str, Any], judge: JudgeServer) -> None:
     asked = HttpJudge(model="judge", base_url=judge.url)
     result = score(each("faithfulness"), {**SAMPLE, **row}, asked)
     assert_sound(result)
     assert (result.status, result.code, judge.requests) == ("failed", "INVALID_INPUT", [])
+    result = score(each("faithfulness"), {**SAMPLE, "ground_truth": [1]}, asked)
+    assert result.status == "scored", "the metric does not use that field"
 
 
 def test_every_failure_code_that_is_seen_here_is_known() -> None:
