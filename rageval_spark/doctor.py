@@ -17,7 +17,7 @@ from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import EmbeddedJudge, HttpJudge
 from rageval_spark.spark import session
 from rageval_spark.spark.profile import profile
-from rageval_spark.spark.read import Source, read, resolved, unfed
+from rageval_spark.spark.read import CORRUPT, Source, read, resolved, unfed
 from rageval_spark.spark.sampling import drawn
 from rageval_spark.spark.score import check_executors
 
@@ -60,7 +60,7 @@ def examined(config: Config) -> Iterator[Finding]:
     yield Finding("Spark", "fine", f"version {spark.version}, {where}")
     try:
         frame = read(spark, source, plan.groups)
-        yield Finding("columns", "fine", ", ".join(f"{name} {kind}" for name, kind in frame.dtypes))
+        yield Finding("columns", "fine", ", ".join(f"{name} {kind}" for name, kind in frame.dtypes if name != CORRUPT))
         groups = resolved(plan.groups, frame, source)
         for group in groups:
             yield from _fed(group)

@@ -24,14 +24,23 @@ def _provider(judge: Any) -> str:
     return f"provider {named}"
 
 
+def _option(value: Any) -> Any:
+    """An option as Spark takes it: YAML's true and 0.5 as texts."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, (int, float)) else value
+
+
 class Input(Settings):
-    """Where the samples are: a path with its format, or a catalog table."""
+    """Where the samples are: a path with its format, or a catalog table. `separator` is what stands between the items of lists
+    that are joined in one text, such as "|||"."""
 
     path: str | None = None
     format: str | None = None
     table: str | None = None
-    options: Mapping[str, str] = Field(default_factory=dict)
+    options: Mapping[str, Annotated[str, BeforeValidator(_option)]] = Field(default_factory=dict)
     where: str | None = None
+    separator: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _one_source(self) -> Input:

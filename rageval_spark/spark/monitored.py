@@ -85,7 +85,7 @@ def counted(frame: DataFrame, watch: Watch, slices: Sequence[str], moment: str, 
     """The sums (COUNTS) of all rows, those without a time under NO_DAY. Starts one job: tasks sum their rows, and only sums
     are shuffled and collected. Raises InputError where there are more than MOST_COUNTS."""
     shaped = frame.withColumn(DAY, F.expr(f"cast(cast({moment} as date) as string)")).withColumn(
-        FEEDBACK, column(feedback).cast("string") if feedback else F.lit(None).cast("string"))
+        FEEDBACK, F.when(column(feedback).cast("string") != "null", column(feedback).cast("string")) if feedback else F.lit(None).cast("string"))
     rows = normalised(shaped, [watch.group], [*slices, DAY, FEEDBACK]).select("sample", "slices", "fault")
 
     def summed(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -10,12 +10,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from rageval_spark.prompts.language import HAN
-from rageval_spark.spark.read import CORRUPT, column
+from rageval_spark.spark.names import CORRUPT, column
+from rageval_spark.spark.nested import with_paths
 
 
 def profile(frame: DataFrame, fields: Mapping[str, str]) -> Mapping[str, int]:
     """Counts over all rows: `rows`, `malformed`, `without FIELD` for each mapped field (null or blank), `same id`
     and `same content` (rows beyond the first), `in Chinese` (by the question), `unanswerable`. Starts one job."""
+    frame = with_paths(frame, fields.values())
     kinds = {name: frame.schema[source].dataType for name, source in fields.items()}
     counts = [F.count(F.lit(1)).alias("rows")]
     if CORRUPT in frame.columns:
@@ -40,4 +42,6 @@ def _blank(value: Column, kind: T.DataType) -> Column:
         return value.isNull() | (F.trim(value).isin("", "[]"))
     if isinstance(kind, (T.ArrayType, T.MapType)):
         return value.isNull() | (F.size(value) == 0)
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
+        return value.isNull() | F.isnan(value)
     return value.isNull()

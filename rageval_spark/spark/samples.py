@@ -13,7 +13,8 @@ from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.engine.store import MOST_BUCKETS
 from rageval_spark.engine.work import Row
 from rageval_spark.errors import InputError
-from rageval_spark.spark.read import CORRUPT, column
+from rageval_spark.spark.names import CORRUPT, column
+from rageval_spark.spark.nested import with_paths
 
 FINE = "fine"
 """The finest bucket of a row; its bucket is this modulo the store's number of buckets, both powers of two."""
@@ -32,6 +33,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
     check_columns(frame, slices, "slice")
     check_columns(frame, strata, "stratify")
     names = list(dict.fromkeys(name for group in groups for name in group.fields.values()))
+    frame = _without_nan(with_paths(frame, [*names, *slices, *strata]))
     first = groups[0].fields
     corrupt = column(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
     mapped = F.struct(*[column(name).alias(name) for name in names], corrupt.alias(CORRUPT))
@@ -47,7 +49,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
         F.pmod(F.hash(reference), F.lit(CELLS)).alias(BY_REFERENCE),
         F.pmod(F.xxhash64(content), F.lit(CELLS)).cast("int").alias(BY_CONTENT),
         sample.alias("sample"),
-        F.to_json(F.struct(*[F.coalesce(column(name).cast("string"), F.lit("null")).alias(name) for name in slices]))
+        F.to_json(F.struct(*[_slice_value(column(name).cast("string")).alias(name) for name in slices]))
         .alias("slices") if slices else F.lit("{}").alias("slices"),
         F.when(corrupt.isNotNull(), F.concat(F.lit("the row cannot be read: "), F.substring(corrupt, 1, 200)))
         .alias("fault"),
@@ -67,9 +69,26 @@ def rows_of(samples: DataFrame, fine: Sequence[int], most: int) -> Iterator[tupl
 
 def check_columns(frame: DataFrame, names: Sequence[str], to: str) -> None:
     """Raises InputError for a name, to slice or stratify by, that is no column."""
+    there = with_paths(frame, names).columns
     for name in names:
-        if name not in frame.columns:
-            raise InputError(f"no column {name!r} to {to} by; the columns are {', '.join(frame.columns)}")
+        if name not in there:
+            columns = (column for column in frame.columns if column != CORRUPT)
+            raise InputError(f"no column {name!r} to {to} by; the columns are {', '.join(columns)}")
+
+
+def _slice_value(value: Column) -> Column:
+    """A slice's value; null as `null`, and the text "null" with its quotation marks, of which any more make one pair more."""
+    quoted = F.when(value.rlike('^"*null"*$'), F.concat(F.lit('"'), value, F.lit('"'))).otherwise(value)
+    return F.coalesce(quoted, F.lit("null"))
+
+
+def _without_nan(frame: DataFrame) -> DataFrame:
+    """The frame with null for NaN, which is how pandas writes that a value is missing."""
+    numbers = [field.name for field in frame.schema.fields if isinstance(field.dataType, (T.FloatType, T.DoubleType))]
+    if not numbers:
+        return frame
+    return frame.select(*(F.when(~F.isnan(column(name)), column(name)).alias(name) if name in numbers else column(name)
+                          for name in frame.columns))
 
 
 def _sample_id(given: bool) -> Column:
