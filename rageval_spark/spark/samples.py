@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -45,6 +45,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
     shaped = frame.select(
         _text(frame, first.get("sample_id")).alias("given_id"),
         F.substring(F.sha2(F.concat_ws("\0", question, reference, corrupt), 256), 1, 16).alias("content_id"),
+        _detail(frame, first).alias("detail"),
         F.pmod(F.crc32(F.encode(F.coalesce(question, F.lit("")), "UTF-8")), F.lit(MOST_BUCKETS)).cast("int").alias(FINE),
         F.pmod(F.hash(reference), F.lit(CELLS)).alias(BY_REFERENCE),
         F.pmod(F.xxhash64(content), F.lit(CELLS)).cast("int").alias(BY_CONTENT),
@@ -57,7 +58,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
         else F.lit("").alias("stratum"),
         F.lit(1.0).alias("weight"),
     )
-    return shaped.withColumn("sample_id", _sample_id("sample_id" in first)).drop("given_id", "content_id")
+    return shaped.withColumn("sample_id", _sample_id("sample_id" in first)).drop("given_id", "content_id", "detail")
 
 
 def rows_of(samples: DataFrame, fine: Sequence[int], most: int) -> Iterator[tuple[int, Row]]:
@@ -91,13 +92,33 @@ def _without_nan(frame: DataFrame) -> DataFrame:
                           for name in frame.columns))
 
 
+IDENTIFYING = ("retrieved_contexts", "history", "relevant_ids", "relevance", "should_refuse", "reference_goal",
+               "reference_tool_calls", "reference_turns", "tools")
+"""Fields beside question and reference by which rows without ids differ, whatever the system under test answered."""
+NUMBERED = r"^([0-9a-f]{16}(?:\.[0-9a-f]{8})?)-[0-9]+$"
+"""The id of a row that repeats one that went before in all that identifies it, as a pattern: its first group is their common id."""
+
+
+def _detail(frame: DataFrame, fields: Mapping[str, str]) -> Column:
+    """A hash of what identifies a row beside question and reference; null if nothing does."""
+    texts = [_text(frame, fields[name]) for name in IDENTIFYING if name in fields]
+    if not texts:
+        return F.lit(None).cast("string")
+    parts = F.to_json(F.array(*texts))
+    return F.when(F.coalesce(*texts).isNotNull(), F.substring(F.sha2(parts, 256), 1, 8))
+
+
 def _sample_id(given: bool) -> Column:
-    """The given id; without an id column the content's hash, with the number of its occurrence where it repeats."""
+    """The given id; without an id column the content's hash. Where that repeats a hash of the details follows it, and where these
+    repeat, too, the number of the occurrence."""
     if given:
         return F.coalesce(F.col("given_id"), F.col("content_id"))
-    occurrence = F.row_number().over(Window.partitionBy("content_id").orderBy(F.xxhash64("sample")))
-    return F.when(occurrence == 1, F.col("content_id")).otherwise(
-        F.concat(F.col("content_id"), F.lit("-"), occurrence.cast("string")))
+    content, detail, order = F.col("content_id"), F.col("detail"), F.xxhash64("sample")
+    alike = Window.partitionBy("content_id").orderBy("detail", order)
+    repeats = F.lag(F.lit(1)).over(alike).isNotNull() | F.lead(F.lit(1)).over(alike).isNotNull()
+    base = F.when(repeats & detail.isNotNull(), F.concat(content, F.lit("."), detail)).otherwise(content)
+    occurrence = F.row_number().over(Window.partitionBy("content_id", "detail").orderBy(order))
+    return F.when(occurrence == 1, base).otherwise(F.concat(base, F.lit("-"), occurrence.cast("string")))
 
 
 def _text(frame: DataFrame, name: str | None) -> Column:
