@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -24,11 +25,11 @@ def _provider(judge: Any) -> str:
     return f"provider {named}"
 
 
-def _option(value: Any) -> Any:
-    """An option as Spark takes it: YAML's true and 0.5 as texts."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, (int, float)) else value
+def _as_texts(options: Any) -> Any:
+    """Options as Spark takes them: YAML's true and 0.5 as texts."""
+    if not isinstance(options, Mapping):
+        return options
+    return {name: json.dumps(value) if isinstance(value, (bool, int, float)) else value for name, value in options.items()}
 
 
 class Input(Settings):
@@ -38,7 +39,7 @@ class Input(Settings):
     path: str | None = None
     format: str | None = None
     table: str | None = None
-    options: Mapping[str, Annotated[str, BeforeValidator(_option)]] = Field(default_factory=dict)
+    options: Annotated[Mapping[str, str], BeforeValidator(_as_texts)] = Field(default_factory=dict)
     where: str | None = None
     separator: str | None = Field(default=None, min_length=1)
 

@@ -58,7 +58,7 @@ SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], T.DataType], ...] = (
     (kinds.is_int32, T.IntegerType()), (kinds.is_int64, T.LongType()), (kinds.is_uint8, T.ShortType()),
     (kinds.is_uint16, T.IntegerType()), (kinds.is_uint32, T.LongType()), (kinds.is_uint64, T.DecimalType(20, 0)),
     (kinds.is_float32, T.FloatType()), (kinds.is_float64, T.DoubleType()), (kinds.is_duration, T.LongType()),
-    (kinds.is_string, T.StringType()), (kinds.is_large_string, T.StringType()), (kinds.is_null, T.StringType()),
+    (kinds.is_string, T.StringType()), (kinds.is_large_string, T.StringType()), (kinds.is_null, T.IntegerType()),
     (kinds.is_binary, T.BinaryType()), (kinds.is_large_binary, T.BinaryType()), (kinds.is_fixed_size_binary, T.BinaryType()),
     (kinds.is_date, T.DateType()),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,14 @@ def profile(frame: DataFrame, fields: Mapping[str, str]) -> Mapping[str, int]:
     [row] = frame.agg(*counts).collect()
     found: Mapping[str, Any] = row.asDict()
     return found
+
+
+def first_rows(frame: DataFrame, fields: Mapping[str, str], most: int) -> list[Mapping[str, Any]]:
+    """The columns of some readable rows, by name. Starts one job, which reads no more than it needs."""
+    frame = with_paths(frame, fields.values())
+    readable = frame.where(column(CORRUPT).isNull()) if CORRUPT in frame.columns else frame
+    rows = readable.select(F.to_json(F.struct(*map(column, dict.fromkeys(fields.values())))).alias("values"))
+    return [json.loads(row["values"]) for row in rows.limit(most).collect()]
 
 
 def _blank(value: Column, kind: T.DataType) -> Column:

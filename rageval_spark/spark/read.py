@@ -103,13 +103,15 @@ def _read_path(spark: SparkSession, source: Source, groups: Sequence[FieldGroup]
     reader = spark.read.format(kind).options(**{**OPTIONS.get(kind, {}), **source.options})
     if kind not in ("json", "csv", "text"):
         try:
-            return reader.load(path)
+            frame = reader.load(path)
+            _ = frame.schema  # a session of Spark Connect looks only now
+            return frame
         except (PySparkException, Py4JError) as error:
             first_lines.check_format(first_lines.look_at(spark, path, source.options), str(source), kind)
-            frame = columnar.without_unreadable(spark, reader, path, error) if kind == "parquet" else None
-            if frame is None:
+            readable = columnar.without_unreadable(spark, reader, path, error) if kind == "parquet" else None
+            if readable is None:
                 raise
-            return frame
+            return readable
     lines = first_lines.look_at(spark, path, source.options)
     first_lines.check_format(lines, path, kind)
     declared = source.option("encoding", "charset")
@@ -140,7 +142,7 @@ def _literal_path(spark: SparkSession, path: str) -> str:
     if escaped == path:
         return path
     try:
-        spark.read.text(escaped)  # starts no job: it only looks whether the path is there
+        _ = spark.read.text(escaped).schema  # starts no job: it only looks whether the path is there
     except (PySparkException, Py4JError):
         return path
     return escaped
@@ -248,14 +250,10 @@ def resolved(groups: Sequence[FieldGroup], frame: DataFrame, source: object = "t
     mapped = [name for group in groups for name in group.fields.values()]
     paths = [name for name in dict.fromkeys(mapped) if name not in frame.columns]
     frame = with_paths(frame, mapped)
-    columns = {column.name: column.dataType for column in frame.schema.fields if column.name != CORRUPT}
     for name in paths:
-        if name in columns and is_open(frame, name) and not _has_value(frame, name):
+        if name in frame.columns and is_open(frame, name) and not _has_value(frame, name):
             raise InputError(f"no row of {source} has a value at {name!r}; check the path that fields maps")
-    for name, kind in columns.items():
-        if isinstance(kind, T.FractionalType) and name in mapped and not _has_value(frame, name):
-            columns[name] = T.NullType()  # a column of NaN is one of missing values, whatever it was to hold
-    return tuple(_resolved(group, columns, str(source)) for group in groups)
+    return tuple(_resolved(group, frame, str(source)) for group in groups)
 
 
 def _has_value(frame: DataFrame, name: str) -> bool:
@@ -268,7 +266,8 @@ def _has_value(frame: DataFrame, name: str) -> bool:
         return bool(frame.where(there).select(F.lit(1)).limit(1).collect())
 
 
-def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str) -> FieldGroup:
+def _resolved(group: FieldGroup, frame: DataFrame, source: str) -> FieldGroup:
+    columns = {column.name: column.dataType for column in frame.schema.fields if column.name != CORRUPT}
     found = fields_found(list(columns))
     read_by_metrics = {name for use in group.uses for name in use.metric.takes()}
     if isinstance(columns.get(found.get("history", "")), T.ArrayType):  # a text of that name is something else
@@ -283,7 +282,8 @@ def _resolved(group: FieldGroup, columns: Mapping[str, T.DataType], source: str)
         if column not in columns:
             raise InputError(f"no column {column!r} for the field {name}; the columns of {source} are {', '.join(columns)}. "
                              f"Map them with fields: {{{name}: <column>}}")
-        if not fits(name, columns[column]):
+        # readers give any type to a column of NaN or null: it has no value, whatever it was to hold
+        if not fits(name, columns[column]) and _has_value(frame, column):
             raise InputError(f"column {column!r} is {columns[column].simpleString()}, but the field {name} takes {TAKES[name]}")
     for use in group.uses if group.fields else ():
         if missing := [name for name in use.metric.lacking(fields) if name != "user_input"]:
