@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spark import publishing
 from rageval_spark.config import Config, planned
@@ -157,8 +157,8 @@ def _lists(group: FieldGroup, rows: Sequence[Mapping[str, Any]]) -> Iterator[Fin
             continue
         where = f"{name} ({group.fields[name]}): each of the first {len(texts):,} is a single text"
         if all(LOOKS_LISTED.fullmatch(text) for text in texts):
-            yield Finding("data", "mind", f"{where} that looks like a list, such as {texts[0][:60]!r}; write it as a list, in a text "
-                                          f"as JSON: [\"first\", \"second\"]")
+            yield Finding("data", "mind", f"{where} that looks like a list, such as {texts[0][:60]!r}; write it as a list, in a "
+                                          f"text as JSON: [\"first\", \"second\"]")
         elif separator := next((sign for sign in SEPARATORS if sum(sign in text for text in texts) * 2 >= len(texts)), None):
             yield Finding("data", "mind", f"{where}, and most hold {separator!r}; if that joins the items of a list, set "
                                           f"input.separator: {json.dumps(separator)}")

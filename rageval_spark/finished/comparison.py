@@ -64,10 +64,11 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
             changes: int = 10) -> Comparison:
     """Compare two finished runs (or their folders), or two field groups of one.
 
-    Samples are paired by id; of those without one that repeat each other in question, reference and contexts the averages are. Those scored on both sides count. A metric is ranked where `coverage` of its judgements,
-    as the gate of the new run has it, did not fail on either side, or by `force`. Of each metric at most so many
-    `changes` are listed. Uses the active Spark session, or starts one; starts up to six jobs. Raises InputError for
-    what is no finished run, where no metric is in both, or where more than MOST_REPEATS of the samples repeat, ConfigError for groups that are not there.
+    Samples are paired by id; those scored on both sides count. Samples without an id that repeat each other in question,
+    reference and contexts are averaged into one. A metric is ranked where `coverage` of its judgements, as the gate of the
+    new run has it, did not fail on either side, or by `force`. Of each metric at most so many `changes` are listed. Uses the
+    active Spark session, or starts one; starts up to six jobs. Raises InputError for what is no finished run, if no metric is
+    in both, or if more than MOST_REPEATS of the samples repeat each other; ConfigError for groups that are not there.
     """
     old, other = _read(base), _read(base if new is None else new)
     if (new is None) != (groups is not None):
@@ -77,12 +78,13 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
         raise InputError(f"no metric is in both: {'; '.join(unmatched)}")
     spark = session.own_session("local[*]", {})
     slices = [name for name in old.manifest["slices"] if name in other.manifest["slices"]]
-    both = [read_scores(spark, run.folder) for run in (old, other)]
-    repeats = []
-    if not groups:
-        repeats = [sentence for run, scores in zip((old, other), both, strict=True)
-                   if ids_are_made(run) and (sentence := _check_repeats(run, scores))]
-        both = [pairs.pool_repeats(scores) if ids_are_made(run) else scores for run, scores in zip((old, other), both, strict=True)]
+    both, repeats = [], list[str]()
+    for run in (old, other):
+        scores = read_scores(spark, run.folder)
+        if not groups and ids_are_made(run):
+            repeats += _check_repeats(run, scores)
+            scores = pairs.pool_repeats(scores)
+        both.append(scores)
     paired = pairs.paired(both[0], both[1], matches, slices)
     cells = pairs.cells(paired, matches, slices, pairs.slice_values(both[0], both[1], slices))
     least = 0.0 if force else _least_coverage(other)
@@ -93,7 +95,8 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
     keys = (matches[0].base, matches[0].new)
     names = (_columns(*keys), _columns(*reversed(keys))) if groups else _names(old, other)
     return Comparison(*names, lines, by_slice, pairs.changes(paired, matches, changes) if changes else (),
-                      [*unmatched, *dict.fromkeys(repeats), *_doubts(old, other, lines, not groups)], scales.pop() if len(scales) == 1 else 1, paired)
+                      [*unmatched, *dict.fromkeys(repeats), *_doubts(old, other, lines, not groups)],
+                      scales.pop() if len(scales) == 1 else 1, paired)
 
 
 def _read(run: Run | str) -> Recorded:
@@ -109,17 +112,17 @@ def ids_are_made(run: Recorded) -> bool:
     return not any("sample_id" in group["fields"] for group in run.manifest["field_groups"])
 
 
-def _check_repeats(run: Recorded, scores: DataFrame) -> str | None:
-    """What to know of samples that cannot be told apart from one run to another. Raises InputError if they are too many."""
+def _check_repeats(run: Recorded, scores: DataFrame) -> list[str]:
+    """A sentence if samples cannot be told apart from one run to another. Raises InputError if they are too many."""
     samples, repeats = pairs.count_repeats(scores)
     if not repeats:
-        return None
+        return []
     said = (f"{repeats:,} of {samples:,} samples of {run.run_id} have no id, and the same question, reference and contexts as "
             f"another sample")
     remedy = "Map a column that identifies them, fields: {sample_id: <column>}, and run again; paid replies are used again"
     if repeats > MOST_REPEATS * samples:
         raise InputError(f"{said}: which of them belong together in two runs cannot be known. {remedy}")
-    return f"{said}: such samples are averaged into one. {remedy}"
+    return [f"{said}: such samples are averaged into one. {remedy}"]
 
 
 def _metrics(run: Recorded) -> dict[tuple[str, str], Mapping[str, Any]]:

@@ -78,8 +78,8 @@ class Change:
 
 
 def pool_repeats(scores: DataFrame) -> DataFrame:
-    """The scores with one id for all rows that have no id of their own and repeat each other in all that identifies them: which of
-    them belongs to which of another run cannot be known, so that their averages are paired."""
+    """The scores with one id for all rows that have no id of their own and repeat each other in all that identifies them: which
+    of them belongs to which of another run cannot be known, so that their averages are paired."""
     return scores.withColumn("sample_id", F.regexp_replace("sample_id", NUMBERED, "$1"))
 
 

@@ -178,9 +178,9 @@ def _of_csv(reader: DataFrameReader, source: Source, declared: str | None) -> Da
 
 def _of_json(spark: SparkSession, reader: DataFrameReader, path: str, groups: Sequence[FieldGroup]) -> DataFrame:
     """The rows of JSON lines, with texts for AS_WRITTEN; for all objects where keys within them differ in case alone."""
-    mapped = {group.fields.get(field) for group in groups for field in AS_WRITTEN}
+    mapped = {group.fields.get(name) for group in groups for name in AS_WRITTEN}
     roots = {name.split(".")[0] for name in mapped if name}  # text that a path leads into keeps what is within
-    texts = mapped | roots | {name for field in AS_WRITTEN for name in (field, *ALIASES.get(field, ()))}
+    texts = mapped | roots | {alias for name in AS_WRITTEN for alias in (name, *ALIASES.get(name, ()))}
     try:
         frame = reader.load(path)
         found = frame.schema
@@ -207,7 +207,7 @@ def _separate(frame: DataFrame, separator: str, groups: Sequence[FieldGroup]) ->
     frame = with_paths(frame, [name for group in groups for name in group.fields.values()])
     own = fields_found([name for name in frame.columns if name != CORRUPT])
     of_group = [group.fields or own for group in groups] or [own]
-    for name in dict.fromkeys(fields[field] for fields in of_group for field in LISTS if field in fields):
+    for name in dict.fromkeys(fields[known] for fields in of_group for known in LISTS if known in fields):
         if name not in frame.columns or not isinstance(frame.schema[name].dataType, T.StringType):
             continue
         text = column(name)
@@ -267,7 +267,7 @@ def _has_value(frame: DataFrame, name: str) -> bool:
 
 
 def _resolved(group: FieldGroup, frame: DataFrame, source: str) -> FieldGroup:
-    columns = {column.name: column.dataType for column in frame.schema.fields if column.name != CORRUPT}
+    columns = {part.name: part.dataType for part in frame.schema.fields if part.name != CORRUPT}
     found = fields_found(list(columns))
     read_by_metrics = {name for use in group.uses for name in use.metric.takes()}
     if isinstance(columns.get(found.get("history", "")), T.ArrayType):  # a text of that name is something else
@@ -278,13 +278,13 @@ def _resolved(group: FieldGroup, frame: DataFrame, source: str) -> FieldGroup:
             fields.setdefault("sample_id", found["sample_id"])
     else:
         fields = {name: column for name, column in found.items() if name in read_by_metrics or name == "sample_id"}
-    for name, column in fields.items():
-        if column not in columns:
-            raise InputError(f"no column {column!r} for the field {name}; the columns of {source} are {', '.join(columns)}. "
+    for name, mapped in fields.items():
+        if mapped not in columns:
+            raise InputError(f"no column {mapped!r} for the field {name}; the columns of {source} are {', '.join(columns)}. "
                              f"Map them with fields: {{{name}: <column>}}")
         # readers give any type to a column of NaN or null: it has no value, whatever it was to hold
-        if not fits(name, columns[column]) and _has_value(frame, column):
-            raise InputError(f"column {column!r} is {columns[column].simpleString()}, but the field {name} takes {TAKES[name]}")
+        if not fits(name, columns[mapped]) and _has_value(frame, mapped):
+            raise InputError(f"column {mapped!r} is {columns[mapped].simpleString()}, but the field {name} takes {TAKES[name]}")
     for use in group.uses if group.fields else ():
         if missing := [name for name in use.metric.lacking(fields) if name != "user_input"]:
             raise InputError(f"{use.name} reads {', '.join(missing)}, which fields does not map; the columns of {source} are "

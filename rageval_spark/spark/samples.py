@@ -96,7 +96,7 @@ IDENTIFYING = ("retrieved_contexts", "history", "relevant_ids", "relevance", "sh
                "reference_tool_calls", "reference_turns", "tools")
 """Fields beside question and reference by which rows without ids differ, whatever the system under test answered."""
 NUMBERED = r"^([0-9a-f]{16}(?:\.[0-9a-f]{8})?)-[0-9]+$"
-"""The id of a row that repeats one that went before in all that identifies it, as a pattern: its first group is their common id."""
+"""The id of a row that repeats an earlier one in all that identifies it, as a pattern: its first group is their common id."""
 
 
 def _detail(frame: DataFrame, fields: Mapping[str, str]) -> Column:

@@ -78,7 +78,8 @@ def scores(folder: Path, metric: str = "exact_match", group: Mapping[str, Any] |
         ("тест 北京.jsonl", LINES.encode(), {}),
     ],
 )
-def test_a_file_is_read_as_its_text(spark: SparkSession, tmp_path: Path, name: str, content: bytes, options: dict[str, str]) -> None:
+def test_a_file_is_read_as_its_text(spark: SparkSession, tmp_path: Path, name: str, content: bytes,
+                                        options: dict[str, str]) -> None:
     assert rows(spark, written(tmp_path, name, content), options=options) == READ
 
 
@@ -133,7 +134,9 @@ def test_a_pattern_is_a_pattern_unless_a_file_has_that_very_name(spark: SparkSes
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_one_damaged_row_fails_alone(spark: SparkSession, tmp_path: Path, name: str) -> None:
     header = "id,answer,reference" if name == "a.csv" else ""
-    line = "{0},pêcher {0},pêcher {0}" if name == "a.csv" else '{{"id": "{0}", "answer": "pêcher {0}", "reference": "pêcher {0}"}}'
+    line = "{0},pêcher {0},pêcher {0}"
+    if name == "a.jsonl":
+        line = '{{"id": "{0}", "answer": "pêcher {0}", "reference": "pêcher {0}"}}'
     lines = [header, *(line.format(number) for number in range(12))]
     content = "\n".join(filter(None, lines)).encode().replace("pêcher 7".encode(), "pêcher 7".encode("cp1252"), 1)
     assert content != "\n".join(filter(None, lines)).encode()
@@ -161,7 +164,8 @@ def test_options_of_yaml_are_texts() -> None:
 
 
 def test_nan_is_a_missing_value_in_json_lines(spark: SparkSession, tmp_path: Path) -> None:
-    path = written(tmp_path, "a.jsonl", '{"id": "1", "answer": "x", "reference": NaN}\n{"id": "2", "answer": "y", "reference": NaN}\n')
+    line = '{"id": "%s", "answer": "x", "reference": NaN}\n'
+    path = written(tmp_path, "a.jsonl", line % 1 + line % 2)
     assert set(scores(tmp_path, path=str(path)).values()) == {"NO_REFERENCE"}
 
 
@@ -227,11 +231,13 @@ def test_columns_that_differ_in_case_alone_are_told_apart_by_the_setting_that_is
 
 
 def test_lists_joined_in_one_text_are_parted_by_the_separator(spark: SparkSession, tmp_path: Path) -> None:
-    path = written(tmp_path, "a.csv", 'id,contexts,scores\n1,a | b. ||| c,0.5|||1\n2,"[""x"", ""y""]",[1]\n3,alone,2\n4,,\n5," ",\n')
+    lines = ["id,contexts,scores", "1,a | b. ||| c,0.5|||1", '2,"[""x"", ""y""]",[1]', "3,alone,2", "4,,", '5," ",']
+    path = written(tmp_path, "a.csv", "\n".join(lines))
     groups = [FieldGroup({"sample_id": "id", "retrieved_contexts": "contexts", "retrieved_scores": "scores"}, ())]
     frame = read(spark, Source(str(path), separator="|||"), groups)
     found = {row["sample_id"]: groups[0].sample("", json.loads(row["sample"])) for row in normalised(frame, groups, []).collect()}
-    assert [found[str(number)].retrieved_contexts for number in range(1, 6)] == [("a | b.", "c"), ("x", "y"), ("alone",), None, ()]
+    contexts = [found[str(number)].retrieved_contexts for number in range(1, 6)]
+    assert contexts == [("a | b.", "c"), ("x", "y"), ("alone",), None, ()]
     assert [found[str(number)].retrieved_scores for number in range(1, 4)] == [(0.5, 1.0), (1.0,), (2.0,)]
 
 
@@ -244,5 +250,5 @@ def test_a_missing_slice_is_not_the_text_null(spark: SparkSession) -> None:
 
 def test_the_column_of_damaged_rows_is_not_among_those_named(spark: SparkSession, tmp_path: Path) -> None:
     frame = read(spark, Source(str(written(tmp_path, "a.csv", CSV))))
-    with pytest.raises(InputError, match="columns are id, answer$"):
+    with pytest.raises(InputError, match=r"columns are id, answer$"):
         normalised(frame, [FieldGroup({"response": "answer"}, ())], ["language"])

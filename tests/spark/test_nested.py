@@ -18,7 +18,9 @@ from rageval_spark.spark.samples import normalised
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-INPUTS = {"question": "How long?", "docs": [{"text": "30 days.", "id": 1}, {"text": "Or more.", "id": 2}], "deep": {"er": "value"}}
+INPUTS = {"question": "How long?", "docs": [{"text": "30 days.", "id": 1}, {"text": "Or more.", "id": 2}],
+          "deep": {"er": "value"}}
+AS_MAP = {name: value if isinstance(value, str) else json.dumps(value) for name, value in INPUTS.items()}
 STRUCT = "struct<question:string,docs:array<struct<text:string,id:int>>,deep:struct<er:string>>"
 PATHS = {"user_input": "in.question", "retrieved_contexts": "in.docs.text", "reference": "in.deep.er"}
 
@@ -34,8 +36,7 @@ def samples(frame: DataFrame, fields: dict[str, str], slices: tuple[str, ...] = 
 
 
 @pytest.mark.parametrize(("kind", "value"), [
-    (STRUCT, INPUTS), ("string", json.dumps(INPUTS)), ("map<string,string>", {name: value if isinstance(value, str) else
-                                                                               json.dumps(value) for name, value in INPUTS.items()}),
+    (STRUCT, INPUTS), ("string", json.dumps(INPUTS)), ("map<string,string>", AS_MAP),
     ("struct<question:string,docs:string,deep:map<string,string>>", {**INPUTS, "docs": json.dumps(INPUTS["docs"])}),
 ])  # fmt: skip
 def test_a_path_leads_to_the_same_value_whatever_holds_it(spark: SparkSession, kind: str, value: Any) -> None:
@@ -46,9 +47,10 @@ def test_a_path_leads_to_the_same_value_whatever_holds_it(spark: SparkSession, k
 
 
 def test_a_column_whose_very_name_has_the_dots_comes_first(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([("literal", ("nested",), ("deep",))], "`a.b` string, a struct<b:string>, `x.y` struct<z:string>")
-    assert samples(frame, {"user_input": "a.b", "response": "x.y.z"})[0]["user_input"] == "literal"
-    assert samples(frame, {"user_input": "a.b", "response": "x.y.z"})[0]["response"] == "deep"
+    schema = "`a.b` string, a struct<b:string>, `x.y` struct<z:string>"
+    frame = spark.createDataFrame([("literal", ("nested",), ("deep",))], schema)
+    [found] = samples(frame, {"user_input": "a.b", "response": "x.y.z"})
+    assert (found["user_input"], found["response"]) == ("literal", "deep")
 
 
 def test_text_that_is_no_json_fails_its_row_alone(spark: SparkSession) -> None:
@@ -58,7 +60,8 @@ def test_text_that_is_no_json_fails_its_row_alone(spark: SparkSession) -> None:
              if not row["fault"]}
     assert found == {"0": ("right",), "1": None, "2": None, "3": None, "4": None}
     faults = [row["fault"] for row in samples(frame, {"user_input": "q", "reference": "e.reference"}) if row["fault"]]
-    assert sorted(faults) == [f"the row cannot be read: column e is not JSON: {text}" for text in ('["list"]', "plain", "{broken")]
+    unread = ('["list"]', "plain", "{broken")
+    assert sorted(faults) == [f"the row cannot be read: column e is not JSON: {text}" for text in unread]
 
 
 @pytest.mark.parametrize(("kind", "value"), [("string", '{"right": "x"}'), ("map<string,string>", {"right": "x"}),
@@ -75,7 +78,8 @@ def test_a_run_maps_fields_and_slices_by_path(spark: SparkSession, tmp_path: Pat
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     fields = {"user_input": "inputs.question", "response": "outputs.text", "reference": "expectations.expected_response"}
     done = run_config(parse({"input": {"path": str(tmp_path / "rows.jsonl")}, "output": {"path": str(tmp_path / "out")},
-                             "judge": {"provider": "embedded"}, "slices": ["tags.lang"], "sample": {"n": 2, "stratify_by": "tags.lang"},
+                             "judge": {"provider": "embedded"}, "slices": ["tags.lang"],
+                             "sample": {"n": 2, "stratify_by": "tags.lang"},
                              "evaluate": [{"fields": fields, "metrics": ["exact_match"]}]}))
     found = {row["slices"]["tags.lang"]: (row["score"], row["field_group"]) for row in done.scores.collect()}
     key = "inputs.question,outputs.text,expectations.expected_response"
