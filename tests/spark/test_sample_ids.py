@@ -47,7 +47,7 @@ def test_rows_of_one_question_have_the_hash_of_their_contexts_and_then_numbers(s
     assert len({*found.values()}) == 5
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("qp"), st.sampled_from("ab"), st.sampled_from([["c"], ["d"], [], None]),
                           st.sampled_from(["r", None])), min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_ids_depend_on_neither_order_nor_partitions_nor_answers(spark: SparkSession, rows: list[Any], draw: Any) -> None:
