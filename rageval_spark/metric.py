@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
-from rageval_spark.errors import JudgeFault
+from rageval_spark.errors import JudgeFault, SampleFault
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Skip, Usage
 from rageval_spark.votes import elected
@@ -148,6 +148,7 @@ def _vote(metric: Metric, sample: Sample, token_limit: int | None, number: int, 
     spent, flags, judges = Usage(), dict[str, None](), dict[str, None]()
     flow: Flow | None = None
     try:
+        sample.check(metric.takes())  # before anything is asked and paid for
         begun = metric.score(sample)
         flow = _nothing_asked(begun) if isinstance(begun, Score) else begun
         asked = next(flow)
@@ -180,6 +181,8 @@ def _vote(metric: Metric, sample: Sample, token_limit: int | None, number: int, 
         score = skip.score
     except JudgeFault as fault:
         score = Score.failed(fault.code, fault.reason)
+    except SampleFault as fault:
+        score = Score.failed(fault.code, str(fault))
     except Exception as error:
         score = Score.failed("METRIC_ERROR", _where(error))
     finally:

@@ -69,6 +69,7 @@ FLAGS: Mapping[str, str] = {
     "SINGLE_JUDGE": "one of two ratings failed; the other stands alone",
     "REPAIRED": "a reply was asked again or had surplus items",
     "CLAMPED": "a cosine outside [0, 1] was clamped",
+    "UNREADABLE_ARGUMENTS": "the arguments of a tool call that was made cannot be read; the call counts as made, and as wrong",
     "BLANK_CHUNKS": "a blank context counts 0 unjudged",
     "LANGUAGE_MISMATCH": "a generated question is in another script than the user's question",
 }

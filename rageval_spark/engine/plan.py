@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rageval_spark.errors import ConfigError, SampleFault
+from rageval_spark.errors import ConfigError
 from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge
@@ -82,15 +82,11 @@ class FieldGroup:
     def key(self) -> str:
         return ",".join(self.fields[name] for name in FIELDS if name in self.fields and name != "sample_id")
 
-    def sample(self, sample_id: str, values: Mapping[str, Any]) -> Sample:
-        """The sample that the group sees of a row. Raises SampleFault, which names the column too."""
+    def sample(self, sample_id: str, values: Mapping[str, Any], strict: bool = True) -> Sample:
+        """The sample that the group sees of a row. Raises SampleFault, which names the column too; if not `strict`, only where
+        the faulty field is used."""
         found = {name: values.get(column) for name, column in self.fields.items()}
-        try:
-            return Sample.parse({**found, "sample_id": sample_id})
-        except SampleFault as fault:
-            name, _, rest = str(fault).partition(":")
-            column = self.fields.get(name, name)
-            raise (fault if column == name else SampleFault(f"{name} (column {column}):{rest}", fault.code)) from None
+        return Sample.parse({**found, "sample_id": sample_id}, strict, self.fields)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.signals import READ, Sums, Watch
 from rageval_spark.errors import InputError
 from rageval_spark.sample import fields_found
-from rageval_spark.spark.read import CORRUPT, Source, column, first_line, read, resolved, rows_told
+from rageval_spark.spark.read import CORRUPT, Source, column, first_line, read, refuse_ambiguous, resolved, rows_told
 from rageval_spark.spark.samples import check_columns, normalised
 
 DAY, FEEDBACK = "rageval day", "rageval feedback"
@@ -66,6 +66,8 @@ def columns_of(frame: DataFrame, mapped: Mapping[str, str], slices: Sequence[str
     """The columns that signals are read from: as mapped, else by name. Raises InputError for those that are not there or of
     another type."""
     fields = mapped or fields_found(_plain(frame))
+    if not mapped:
+        refuse_ambiguous(READ, _plain(frame), source)
     [group] = resolved([FieldGroup({name: fields[name] for name in READ if name in fields}, ())], frame, source)
     if not group.fields:
         raise InputError(f"no column of {source} is a question, an answer or what was retrieved; its columns are "

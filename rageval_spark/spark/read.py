@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -15,7 +15,8 @@ from pyspark.sql import types as T
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import InputError
-from rageval_spark.sample import ALIASES, FIELDS, fields_found
+from rageval_spark.messages import looks_like_message
+from rageval_spark.sample import ALIASES, FIELDS, ambiguous_names, fields_found
 from rageval_spark.spark.files import FORMATS as FORMATS
 from rageval_spark.spark.files import LISTS as LISTS
 from rageval_spark.spark.files import Source as Source
@@ -76,7 +77,7 @@ def _resolved(group: FieldGroup, frame: DataFrame, source: str) -> FieldGroup:
     columns = {part.name: part.dataType for part in frame.schema.fields if part.name != CORRUPT}
     found = fields_found(list(columns))
     read_by_metrics = {name for use in group.uses for name in use.metric.takes()}
-    if isinstance(columns.get(found.get("history", "")), T.ArrayType):  # a text of that name is something else
+    if _holds_turns(columns.get("history")):  # a text or a list of events of that name is something else
         read_by_metrics.add("history")
     if group.fields:
         fields = dict(group.fields)
@@ -84,6 +85,7 @@ def _resolved(group: FieldGroup, frame: DataFrame, source: str) -> FieldGroup:
             fields.setdefault("sample_id", found["sample_id"])
     else:
         fields = {name: column for name, column in found.items() if name in read_by_metrics or name == "sample_id"}
+    refuse_ambiguous([name for name in fields if name not in group.fields], columns, source)
     for name, mapped in fields.items():
         if mapped not in columns:
             raise InputError(f"no column {mapped!r} for the field {name}; the columns of {source} are {', '.join(columns)}. "
@@ -109,6 +111,23 @@ def _resolved(group: FieldGroup, frame: DataFrame, source: str) -> FieldGroup:
                          f"The columns of {source} are {', '.join(columns)}. Map them with fields: "
                          f"{{{needed[name][0]}: <column>}}, or name them so (also recognised: {aliases})")
     return replace(group, fields={name: fields[name] for name in FIELDS if name in fields})
+
+
+def refuse_ambiguous(fields: Iterable[str], columns: Iterable[str], source: object) -> None:
+    """Raises InputError if several columns go by the name of one of the fields that nothing maps."""
+    ambiguous = ambiguous_names(list(columns))
+    for name in fields:
+        if columns_of_it := ambiguous.get(name):
+            raise InputError(f"the columns {' and '.join(map(repr, columns_of_it))} of {source} both go by the field {name}. "
+                             f"Map the right one with fields: {{{name}: {columns_of_it[0]}}}")
+
+
+def _holds_turns(kind: T.DataType | None) -> bool:
+    """Whether a column can hold the earlier turns of a conversation: texts, pairs, or objects that may be messages."""
+    item = kind.elementType if isinstance(kind, T.ArrayType) else None
+    if isinstance(item, T.ArrayType):
+        item = item.elementType
+    return isinstance(item, (T.StringType, T.MapType)) or (isinstance(item, T.StructType) and looks_like_message(item.names))
 
 
 def unfed(groups: Sequence[FieldGroup]) -> list[str]:

@@ -36,14 +36,15 @@ def forms(spark: SparkSession, rows: list[dict[str, Any]], folder: Path) -> dict
     in_text = frame.assign(contexts=[json.dumps(texts, ensure_ascii=False) for texts in frame["contexts"]])
     in_text.to_csv(folder / "rows.csv", index=False)
     in_text.to_csv(folder / "excel.csv", index=False, sep=";", encoding="utf-8-sig", quoting=1)
-    schema = "question string, answer string, contexts array<string>, reference string, id string"
+    schema = "id string, question string, answer string, contexts array<string>, reference string"
     files: dict[str, dict[str, str]] = {"rows.jsonl": {}, "array.json": {"multiLine": "true"}, "rows.parquet": {}, "rows.csv": {},
                                         "excel.csv": {"sep": ";"}}
     return {**{name: read(spark, Source(str(folder / name), options=options)) for name, options in files.items()},
-            "frame": spark.createDataFrame([tuple(row.values()) for row in rows], schema)}
+            "frame": spark.createDataFrame([tuple(row[name] for name in FIELDS.values()) for row in rows], schema)}
 
 
-@settings(max_examples=2, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, deadline=None, phases=[Phase.explicit, Phase.generate],
+          suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS)
 def test_rows_are_the_same_samples_in_every_form(spark: SparkSession, rows: list[dict[str, Any]]) -> None:
     rows = [{**row, "id": f"s{place}"} for place, row in enumerate(rows)]
