@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -24,14 +25,23 @@ def _provider(judge: Any) -> str:
     return f"provider {named}"
 
 
+def _as_texts(options: Any) -> Any:
+    """Options as Spark takes them: YAML's true and 0.5 as texts."""
+    if not isinstance(options, Mapping):
+        return options
+    return {name: json.dumps(value) if isinstance(value, (bool, int, float)) else value for name, value in options.items()}
+
+
 class Input(Settings):
-    """Where the samples are: a path with its format, or a catalog table."""
+    """Where the samples are: a path with its format, or a catalog table. `separator` is what stands between the items of lists
+    that are joined in one text, such as "|||"."""
 
     path: str | None = None
     format: str | None = None
     table: str | None = None
-    options: Mapping[str, str] = Field(default_factory=dict)
+    options: Annotated[Mapping[str, str], BeforeValidator(_as_texts)] = Field(default_factory=dict)
     where: str | None = None
+    separator: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _one_source(self) -> Input:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rageval_spark.finished.run import Run
 
 LEAST_COVERAGE = 0.95
+MOST_REPEATS = 0.05
+"""The largest part of the samples that may have neither an id nor anything else to pair them by, but the answers."""
 SURE = 0.05
 """A difference is told where chance alone makes it, or a larger one, less often than this."""
 
@@ -62,10 +64,11 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
             changes: int = 10) -> Comparison:
     """Compare two finished runs (or their folders), or two field groups of one.
 
-    Samples are paired by id; those scored on both sides count. A metric is ranked where `coverage` of its judgements,
-    as the gate of the new run has it, did not fail on either side, or by `force`. Of each metric at most so many
-    `changes` are listed. Uses the active Spark session, or starts one; starts up to four jobs. Raises InputError for
-    what is no finished run, or where no metric is in both, ConfigError for groups that are not there.
+    Samples are paired by id; those scored on both sides count. Samples without an id that repeat each other in question,
+    reference and contexts are averaged into one. A metric is ranked where `coverage` of its judgements, as the gate of the
+    new run has it, did not fail on either side, or by `force`. Of each metric at most so many `changes` are listed. Uses the
+    active Spark session, or starts one; starts up to six jobs. Raises InputError for what is no finished run, if no metric is
+    in both, or if more than MOST_REPEATS of the samples repeat each other; ConfigError for groups that are not there.
     """
     old, other = _read(base), _read(base if new is None else new)
     if (new is None) != (groups is not None):
@@ -75,9 +78,15 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
         raise InputError(f"no metric is in both: {'; '.join(unmatched)}")
     spark = session.own_session("local[*]", {})
     slices = [name for name in old.manifest["slices"] if name in other.manifest["slices"]]
-    both = read_scores(spark, old.folder), read_scores(spark, other.folder)
-    paired = pairs.paired(*both, matches, slices)
-    cells = pairs.cells(paired, matches, slices, pairs.slice_values(*both, slices))
+    both, repeats = [], list[str]()
+    for run in (old, other):
+        scores = read_scores(spark, run.folder)
+        if not groups and ids_are_made(run):
+            repeats += _check_repeats(run, scores)
+            scores = pairs.pool_repeats(scores)
+        both.append(scores)
+    paired = pairs.paired(both[0], both[1], matches, slices)
+    cells = pairs.cells(paired, matches, slices, pairs.slice_values(both[0], both[1], slices))
     least = 0.0 if force else _least_coverage(other)
     lines, by_slice = ranked([cell for cell in cells if cell.slice is None], other, least), []
     for name in slices:
@@ -86,7 +95,8 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
     keys = (matches[0].base, matches[0].new)
     names = (_columns(*keys), _columns(*reversed(keys))) if groups else _names(old, other)
     return Comparison(*names, lines, by_slice, pairs.changes(paired, matches, changes) if changes else (),
-                      [*unmatched, *_doubts(old, other, lines, not groups)], scales.pop() if len(scales) == 1 else 1, paired)
+                      [*unmatched, *dict.fromkeys(repeats), *_doubts(old, other, lines, not groups)],
+                      scales.pop() if len(scales) == 1 else 1, paired)
 
 
 def _read(run: Run | str) -> Recorded:
@@ -95,6 +105,24 @@ def _read(run: Run | str) -> Recorded:
         raise InputError(f"{found.folder} keeps only what is below its threshold (output: {{good: false}}); nothing can be "
                          f"said of all its samples. Run it again with good: true, which asks the judge nothing anew")
     return found
+
+
+def ids_are_made(run: Recorded) -> bool:
+    """Whether samples of a run have no ids of the data, but hashes of their content."""
+    return not any("sample_id" in group["fields"] for group in run.manifest["field_groups"])
+
+
+def _check_repeats(run: Recorded, scores: DataFrame) -> list[str]:
+    """A sentence if samples cannot be told apart from one run to another. Raises InputError if they are too many."""
+    samples, repeats = pairs.count_repeats(scores)
+    if not repeats:
+        return []
+    said = (f"{repeats:,} of {samples:,} samples of {run.run_id} have no id, and the same question, reference and contexts as "
+            f"another sample")
+    remedy = "Map a column that identifies them, fields: {sample_id: <column>}, and run again; paid replies are used again"
+    if repeats > MOST_REPEATS * samples:
+        raise InputError(f"{said}: which of them belong together in two runs cannot be known. {remedy}")
+    return [f"{said}: such samples are averaged into one. {remedy}"]
 
 
 def _metrics(run: Recorded) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -207,5 +235,7 @@ def _doubts(old: Recorded, new: Recorded, lines: Iterable[Compared], of_runs: bo
                 other = line.counts[NEW if side == BASE else BASE]
                 said.append(f"{line.metric}: {counts.alone:,} of {counts.scored:,} samples scored in {name} have no score on the "
                             f"other side, where {other.failed:,} failed, {other.skipped:,} were skipped and {other.missing:,} "
-                            f"are not there: they are left out of both averages")
+                            f"are not there: they are left out of both averages"
+                            + ("; samples without ids, whose question, reference or contexts differ between the runs, cannot be "
+                               "paired: map sample_id" if counts.alone == other.missing and ids_are_made(new) else ""))
     return said

@@ -69,7 +69,10 @@ def _compared(spark: SparkSession, base: Recorded, new: Recorded) -> Mapping[tup
     lines: dict[Match, Compared] = {}
     if matches and base.manifest["config"].get("output", {}).get("good", True):
         with suppress(InputError):  # kept without its scores, as between builds
-            paired = pairs.paired(read_scores(spark, base.folder), read_scores(spark, new.folder), matches, ())
+            old, other = read_scores(spark, base.folder), read_scores(spark, new.folder)
+            if comparison.ids_are_made(base) and comparison.ids_are_made(new):
+                old, other = pairs.pool_repeats(old), pairs.pool_repeats(other)
+            paired = pairs.paired(old, other, matches, ())
             cells = pairs.cells(paired, matches, (), {})
             lines = {cell.match: line for cell, line in zip(cells, comparison.ranked(cells, new, 0.0), strict=True)}
     return {(match.new, match.metric): (match, lines.get(match)) for match in matches}

@@ -86,8 +86,9 @@ def _plain(frame: DataFrame) -> list[str]:
 def counted(frame: DataFrame, watch: Watch, slices: Sequence[str], moment: str, feedback: str | None = None) -> list[Any]:
     """The sums (COUNTS) of all rows, those without a time under NO_DAY. Starts one job: tasks sum their rows, and only sums
     are shuffled and collected. Raises InputError where there are more than MOST_COUNTS."""
+    rated = column(feedback).cast("string") if feedback else F.lit(None).cast("string")
     shaped = frame.withColumn(DAY, F.expr(f"cast(cast({moment} as date) as string)")).withColumn(
-        FEEDBACK, column(feedback).cast("string") if feedback else F.lit(None).cast("string"))
+        FEEDBACK, F.when(rated != "null", rated))  # a slice would have the text "null" in quotation marks
     rows = normalised(shaped, [watch.group], [*slices, DAY, FEEDBACK]).select("sample", "slices", "fault")
 
     def summed(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -9,6 +9,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
+from rageval_spark.spark.samples import NUMBERED
 from rageval_spark.statistics.paired import RESAMPLED, Numbers, Sums
 
 BASE, NEW = "base", "new"
@@ -74,6 +75,20 @@ class Change:
     sample_id: str
     base: float
     new: float
+
+
+def pool_repeats(scores: DataFrame) -> DataFrame:
+    """The scores with one id for all rows that have no id of their own and repeat each other in all that identifies them: which
+    of them belongs to which of another run cannot be known, so that their averages are paired."""
+    return scores.withColumn("sample_id", F.regexp_replace("sample_id", NUMBERED, "$1"))
+
+
+def count_repeats(scores: DataFrame) -> tuple[int, int]:
+    """How many samples there are, and how many of them share all that identifies them with another. Starts one job."""
+    ids = scores.select("sample_id").distinct()
+    common = F.when(F.col("sample_id").rlike(NUMBERED), F.regexp_replace("sample_id", NUMBERED, "$1"))
+    [row] = ids.agg(F.count("*"), F.count(common) + F.count_distinct(common)).collect()
+    return row[0], row[1]
 
 
 def paired(base: DataFrame, new: DataFrame, matches: Sequence[Match], slices: Sequence[str]) -> DataFrame:

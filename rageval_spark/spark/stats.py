@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from rageval_spark.engine.plan import FieldGroup, MetricUse
+from rageval_spark.spark.samples import NUMBERED
 from rageval_spark.statistics.intervals import interval
 
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
@@ -111,12 +112,13 @@ class Tally:
     """Counts over the scores of a run: samples by outcome, and scores by label and by code.
 
     `outcomes` has good, bad, incomplete and skipped; `labels` counts by field group and label, `codes` by field
-    group, metric, status and code.
+    group, metric, status and code. `repeats` are samples without an id that repeat an earlier one.
     """
 
     outcomes: Mapping[str, int]
     labels: Mapping[tuple[str, str], int]
     codes: Mapping[tuple[str, str, str, str], int]
+    repeats: int = 0
 
     @property
     def samples(self) -> int:
@@ -132,8 +134,11 @@ def tally(scores: DataFrame) -> Tally:
     outcome = (F.when(F.col("bad") == 1, "bad").when(F.col("failed") == 1, "incomplete")
                .when(F.col("scored") == 0, "skipped").otherwise("good"))
     outcomes = {"good": 0, "bad": 0, "incomplete": 0, "skipped": 0}
-    for row in per_sample.groupBy(outcome.alias("outcome")).count().collect():
+    repeats = 0
+    numbered = F.count_if(F.col("sample_id").rlike(NUMBERED)).alias("numbered")
+    for row in per_sample.groupBy(outcome.alias("outcome")).agg(F.count("*").alias("count"), numbered).collect():
         outcomes[row["outcome"]] = row["count"]
+        repeats += row["numbered"]
     labels: dict[tuple[str, str], int] = {}
     codes: dict[tuple[str, str, str, str], int] = {}
     for row in scores.groupBy("field_group", "metric", "status", "code", "label").count().collect():
@@ -141,4 +146,4 @@ def tally(scores: DataFrame) -> Tally:
             labels[row["field_group"], row["label"]] = row["count"]
         if row["code"]:
             codes[row["field_group"], row["metric"], row["status"], row["code"]] = row["count"]
-    return Tally(outcomes, labels, codes)
+    return Tally(outcomes, labels, codes, repeats)

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
+from rageval_spark import EmbeddedJudge
 from rageval_spark.cli import app
 from rageval_spark.config import parse
 from rageval_spark.errors import ConfigError, InputError
@@ -233,3 +234,50 @@ def test_a_metric_may_not_be_worse_than_in_an_earlier_run(spark: SparkSession, t
     assert "worse by 0.300 than in tuesday by the averages of both" in again["said"]
     with pytest.raises(ConfigError, match=r"gates.exact_match.against: .* the id of a run under"):
         done("friday", 2, against="sunday")
+
+
+def summaries(spark: SparkSession, folder: Path, name: str, wrong: set[int], order: Sequence[int], contexts: bool = True) -> Any:
+    """A run over eight summaries, one a document, of which these documents' are wrong. No row has an id."""
+    answers = [("Summarise the document.", f"Wrong {place}." if place in wrong else f"Summary {place}.",
+                [f"Summary {place}."] if contexts else None) for place in order]
+    frame = spark.createDataFrame(answers, "question string, answer string, contexts array<string>")
+    return evaluate(frame, ["faithfulness"], judge=EmbeddedJudge(), output=str(folder), run_id=name)
+
+
+def test_samples_without_ids_that_share_a_question_are_paired_by_their_contexts(spark: SparkSession, tmp_path: Path,
+                                                                                 caplog: pytest.LogCaptureFixture) -> None:
+    base = summaries(spark, tmp_path, "base", {1, 3, 5, 7}, range(8))
+    new = summaries(spark, tmp_path, "new", {1, 3, 5, 7}, [7, 2, 5, 0, 3, 6, 1, 4])
+    line = only(compare(base, new).lines)
+    assert line.found is not None
+    assert (line.found.count, line.mended, line.worsened, line.found.difference) == (8, 0, 0, 0.0)
+    better = summaries(spark, tmp_path, "better", {1, 3}, range(8))
+    line = only(compare(base, better).lines)
+    assert line.found is not None
+    assert (line.found.count, line.mended, line.worsened, line.found.difference) == (8, 2, 0, 0.25)
+    assert not [message for message in caplog.messages if "without an id" in message]
+
+
+def test_samples_that_nothing_but_answers_tell_apart_are_not_paired(spark: SparkSession, tmp_path: Path,
+                                                                    caplog: pytest.LogCaptureFixture) -> None:
+    rows = [("Summarise it.", "right" if place % 2 else "wrong", "right") for place in range(8)]
+    frame = spark.createDataFrame(rows, "question string, answer string, reference string")
+    runs = [evaluate(frame, ["exact_match"], judge=EmbeddedJudge(), output=str(tmp_path), run_id=name) for name in ("a", "b")]
+    assert [message for message in caplog.messages if "7 rows without an id" in message and "sample_id" in message]
+    with pytest.raises(InputError, match=r"8 of 8 samples of a have no id.*fields: \{sample_id: <column>\}"):
+        compare(*runs)
+
+
+def test_a_few_samples_that_cannot_be_told_apart_are_averaged_into_one(spark: SparkSession, tmp_path: Path) -> None:
+    def done(name: str, twice: Sequence[str]) -> Any:
+        rows = [(f"Question {place}?", "right", "right") for place in range(60)]
+        rows += [("Twice?", answer, "right") for answer in twice]
+        frame = spark.createDataFrame(rows, "question string, answer string, reference string")
+        return evaluate(frame, ["exact_match"], judge=EmbeddedJudge(), output=str(tmp_path), run_id=name,
+                        fields={"user_input": "question", "response": "answer", "reference": "reference"})
+
+    found = compare(done("a", ["right", "wrong"]), done("b", ["wrong", "right"]))
+    line = only(found.lines)
+    assert line.found is not None
+    assert (line.found.count, line.mended, line.worsened, line.found.difference) == (61, 0, 0, 0.0)
+    assert any("2 of 62 samples of a have no id" in warning for warning in found.warnings)
