@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spark.judges.reading import objects, read
+from rageval_spark.judges.reading import read, scan
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import RateContexts1
 from rageval_spark.prompts.items import Decision
@@ -52,7 +52,7 @@ def fault(prompt: Prompt, text: str) -> Unacceptable:
         'In {curly} braces: {"refused": 1}',
         'The set { 1, 2 } is no answer. {"refused": 1}',
         'A stray { before {"refused": 1}',
-        'Broken: {"refused": 0,} Mended: {"refused": 1}',
+        'Broken: {"refused": 0 0} Mended: {"refused": 1}',
         '{"note": "no answer"} {"refused": 1}',
         '{"reason": "it says {\\"refused\\": 0}", "refused": 1}',
         'So: {"reason": "it says {\\"refused\\": 0} </think>", "refused": 1}',
@@ -75,7 +75,6 @@ def test_the_one_object_of_the_right_shape_is_the_answer(text: str) -> None:
         ("[1]", "JUDGE_PARSE"),
         ('"refused"', "JUDGE_PARSE"),
         ('{"refused": ', "JUDGE_PARSE"),
-        ("{refused: 1}", "JUDGE_PARSE"),
         ('{"refused": 1}</think>', "JUDGE_PARSE"),
         ('{"draft": {"refused": 0}, "final": {"refused": 1', "JUDGE_PARSE"),
         ('{"note": "{\\"refused\\": 0}", "refused" 1}', "JUDGE_PARSE"),
@@ -197,6 +196,10 @@ def test_the_questions_of_a_reply() -> None:
 
 
 def test_only_outermost_objects_are_found() -> None:
-    assert objects('x {"a": {"b": 1}} y {"c": 2}') == [{"a": {"b": 1}}, {"c": 2}]
-    assert objects('{"a": {"b": 1},} {"c": 2}') == [{"c": 2}]
-    assert objects("{} { }") == [{}, {}]
+    assert values('x {"a": {"b": 1}} y {"c": 2}') == [{"a": {"b": 1}}, {"c": 2}]
+    assert values('{"a": {"b": 1} 2} {"c": 2}') == [{}, {"c": 2}]
+    assert values("{} { }") == [{}, {}]
+
+
+def values(text: str) -> list[dict[str, Any]]:
+    return [written.value for written in scan(text).objects]

@@ -196,6 +196,8 @@ Not achieved (0): the same goal, and only the assistant "Done, your table for th
                 raise Unacceptable("JUDGE_AMBIGUOUS", f"steps: {step['text']!r} is both done and not done")
         if not steps:
             raise Unacceptable("JUDGE_SCHEMA", "steps: must list at least one step that the goal needs")
+        if accepted.reply["achieved"] and not any(steps.values()):
+            raise Unacceptable("JUDGE_AMBIGUOUS", "achieved is 1, but no step is done")
         return accepted
 
     def value(self, reply: Mapping[str, Any]) -> GoalCheck:
