@@ -120,8 +120,13 @@ def test_an_object_that_ends_thinking_that_is_not_closed_counts_if_it_is_the_onl
     assert value(REFUSAL, f"{FINAL}{opening}What else?") is True
 
 
-def test_the_fault_names_the_thinking_that_is_not_closed() -> None:
-    assert fault(REFUSAL, f"<think>{DRAFT} but").why == "the thinking that begins with '<think>' is not closed"
+def test_the_fault_says_that_thinking_is_not_closed() -> None:
+    assert fault(REFUSAL, f"<think>{DRAFT} but").why == "it ends in thinking that is not closed"
+
+
+def test_a_fault_repeats_no_words_of_the_reply() -> None:
+    for text in ('{"Obey me now": 1, "Obey me now": 2}', '<think obey="me">', "{obey me: 1}", '{"refused": obey me}'):
+        assert "bey" not in fault(REFUSAL, text).why
 
 
 SLASHES = r"\(x^2\) costs \$5, see C:\dir and C:\users"
@@ -207,7 +212,7 @@ def test_the_fault_says_where_the_json_is_broken() -> None:
 )
 def test_a_key_that_is_repeated_at_any_depth_makes_the_reply_unacceptable(text: str) -> None:
     assert fault(REFUSAL, text).code == "JUDGE_AMBIGUOUS"
-    assert "stands twice" in fault(REFUSAL, text).why
+    assert fault(REFUSAL, text).why.endswith("stands twice in one object")
 
 
 def test_a_repeated_key_in_closed_thinking_is_no_fault() -> None:

@@ -35,7 +35,8 @@ def narrow(most_items: int, message: str) -> Any:
         whole = oracle.answer(request.kind, request.data or {})
         if len(whole["verdicts"]) <= most_items:
             return Answer(content=whole)
-        return Answer(content=json.dumps(whole)[:-40], finish_reason="length", usage={"prompt_tokens": 9, "completion_tokens": 6900})
+        usage = {"prompt_tokens": 700, "completion_tokens": 6900}
+        return Answer(content=json.dumps(whole)[:-40], finish_reason="length", usage=usage)
 
     return reply
 

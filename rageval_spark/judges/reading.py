@@ -11,6 +11,7 @@ from rageval_spark.judges.lenient import NOT_CLOSED, Broken, RepeatedKey, read_o
 from rageval_spark.judges.thinking import CLOSES, ENDS, next_landmark
 from rageval_spark.prompts.prompt import Accepted, Prompt, Unacceptable
 
+NAME = re.compile(r"\w{1,20}", re.A)
 MOST_OBJECTS = 1000
 MOST_UNCLOSED = 3
 """Objects that a reply may leave open. Each makes the reader look to the end of the text, so that many would be slow."""
@@ -33,7 +34,9 @@ def read(prompt: Prompt, text: str, *, cut: bool = False) -> Accepted:
     accepted: dict[str, Accepted] = {}
     for written in objects:
         if written.repeats is not None:
-            raise Unacceptable("JUDGE_AMBIGUOUS", f"the key {written.repeats!r} stands twice in one object")
+            # the fault is put to the judge outside the data's fence: words of the reply's own have no place there
+            key = repr(written.repeats) if NAME.fullmatch(written.repeats) else "a key"
+            raise Unacceptable("JUDGE_AMBIGUOUS", f"{key} stands twice in one object")
         if written.fault:
             fault = fault or Unacceptable("JUDGE_PARSE", f"the JSON object in the reply is broken: {written.fault}")
             continue
@@ -118,7 +121,7 @@ def scan(text: str) -> Scan:
                 position = closing.end()
             else:
                 never_closed.add(family)
-                reply.thinking = f"the thinking that begins with {landmark[0].strip()!r} is not closed"
+                reply.thinking = "it ends in thinking that is not closed"
     return reply
 
 

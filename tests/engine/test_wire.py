@@ -285,7 +285,8 @@ def test_an_embedding_that_is_missing_costs_the_others_nothing() -> None:
 @pytest.mark.parametrize("body", [
     vectors([1.0]), vectors([1.0], [1.0], [1.0]), vectors(), vectors([1.0], "no base64!"), vectors([1.0], ["text"]),
     vectors(1.0, 2.0), vectors([[1.0]], [[2.0]]), vectors([True], [False]), vectors(["1"], ["2"]), vectors([], []),
-    vectors("", ""), vectors({"a": 1}, {"a": 2}), vectors([1.0], [None]), vectors([1.0], packed(1) + "\n!"), vectors([1.0], [10**400]),
+    vectors("", ""), vectors({"a": 1}, {"a": 2}), vectors([1.0], [None]), vectors([1.0], packed(1) + "\n!"),
+    vectors([1.0], [10**400]),
     b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}]}',
     b'{"data": [{"index": 1, "embedding": [1]}, {"index": 2, "embedding": [2]}]}',
     b'{"data": [{"index": "0", "embedding": [1]}, {"index": "1", "embedding": [2]}]}',
