@@ -14,7 +14,7 @@ import numpy as np
 
 from rageval_spark.judges.conversation import Completion
 from rageval_spark.judges.endings import ending_of
-from rageval_spark.judges.reading import is_object
+from rageval_spark.judges.messages import reply_text, usage_of
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge, ReplyFormat
 from rageval_spark.prompts.rendering import Rendered
 from rageval_spark.sample import well_formed
@@ -92,7 +92,7 @@ def completion(body: bytes, latency_ms: float) -> Completion:
         payload = json.loads(body)
         choice = payload["choices"][0]
         message = choice["message"] if "message" in choice else {"content": choice["text"]}
-        text, declined, elsewhere = _reply_text(message)
+        text, declined, elsewhere = reply_text(message)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise Unanswered("JUDGE_HTTP", f"the server's answer is no chat completion: {_start(body)}",
                          transient=True) from None
@@ -105,71 +105,8 @@ def completion(body: bytes, latency_ms: float) -> Completion:
     return Completion(well_formed(text), finish_reason, model, fingerprint, usage_of(payload, latency_ms), elsewhere)
 
 
-THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""Fields that hold a model's thinking, not its answer."""
-
-
-def _reply_text(message: Mapping[str, Any]) -> tuple[str, bool, str]:
-    """The text of a message, whether the model declined in words of its own, and what an empty message holds elsewhere.
-
-    A server may send the reply as text, in parts, parsed, or as the arguments of a tool call; and some send the whole of it
-    as if it were thinking, where it counts only if it is JSON and nothing else.
-    """
-    text = _joined(message.get("content"), "text")
-    refusal = _joined(message.get("refusal"), "refusal") or _joined(message.get("content"), "refusal")
-    if text.strip():
-        return text, False, ""
-    if refusal.strip():
-        return refusal, True, ""
-    parsed = message.get("parsed")
-    if isinstance(parsed, Mapping):
-        return _quoted(parsed), False, ""
-    calls = message.get("tool_calls")
-    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-    arguments = [call.get("arguments") for call in (*functions, message.get("function_call")) if isinstance(call, Mapping)]
-    if arguments:
-        return "\n".join(given if isinstance(given, str) else _quoted(given) for given in arguments), False, ""
-    thoughts = {name: _joined(message.get(name), "text").strip() for name in THOUGHTS}
-    for name, thought in thoughts.items():
-        if thought:
-            if is_object(thought):
-                return thought, False, ""
-            return "", False, f"the server sent {len(thought)} characters of thinking as {name!r}, and no answer"
-    return "", False, ""
-
-
-def _joined(value: Any, kind: str) -> str:
-    """The text of a field: itself, or that of its parts of one kind."""
-    if not isinstance(value, list):
-        return "" if value is None else value if isinstance(value, str) else _quoted(value)
-    parts = [part for part in value if isinstance(part, Mapping) and part.get("type") in (None, kind, f"output_{kind}")]
-    return "".join(str(part.get(kind) or "") for part in parts)
-
-
 def _string(value: Any) -> str | None:
     return well_formed(value) if isinstance(value, str) else None
-
-
-TOKENS: Mapping[str, tuple[str, ...]] = {
-    "prompt_tokens": ("prompt_tokens", "input_tokens"),
-    "completion_tokens": ("completion_tokens", "output_tokens"),
-    "cached_tokens": ("prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "prompt_cache_hit_tokens"),
-}
-"""Where servers report tokens within "usage": first the names of OpenAI's chat completions."""
-
-
-def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
-    """Return the tokens as the server reports them; None for those that it does not, or that are no count."""
-    def count(names: tuple[str, ...]) -> int | None:
-        for name in names:
-            value: Any = payload.get("usage")
-            for key in name.split("."):
-                value = value.get(key) if isinstance(value, Mapping) else None
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 and value == value // 1:
-                return int(value)
-        return None
-
-    return Usage(**{field: count(names) for field, names in TOKENS.items()}, latency_ms=latency_ms)
 
 
 def embeddings_body(settings: HttpEmbeddings, transport: Transport, texts: Sequence[str]) -> bytes:
