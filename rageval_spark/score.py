@@ -33,8 +33,8 @@ SKIPPED: Mapping[str, str] = {
 FAILED: Mapping[str, str] = {
     "JUDGE_PARSE": "the judge's reply is not JSON",
     "JUDGE_SCHEMA": "the judge's reply is JSON of another shape",
-    "JUDGE_AMBIGUOUS": "the judge's reply holds two different answers",
-    "JUDGE_COUNT_MISMATCH": "the judge left out some of the items",
+    "JUDGE_AMBIGUOUS": "the judge's reply holds two different answers, or a key twice",
+    "JUDGE_COUNT_MISMATCH": "the judge left out some of the items, or answered ids that were not asked",
     "JUDGE_OUT_OF_RANGE": "the judge gave a rating outside the scale",
     "JUDGE_NO_CLAIMS": "the judge found no claim in a text that is none too short to have one",
     "JUDGE_NO_QUESTION": "the judge wrote too few questions",

@@ -17,7 +17,7 @@ from rageval_spark.engine.replies import answer_row, reply_of, vector_row
 from rageval_spark.engine.window import Window
 from rageval_spark.errors import JudgeFault
 from rageval_spark.judges import embedded, wire
-from rageval_spark.judges.conversation import Completion, converse
+from rageval_spark.judges.conversation import Completion, budget_refused, converse
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, played
 from rageval_spark.prompts import length
@@ -117,8 +117,12 @@ class Replay:
             while True:
                 part = whole if turn.prompt is prompt else desk.rendering.render(turn.prompt, whole.language)
                 body, tokens = desk.chat.body(part, turn.note, turn.max_output_tokens), length.tokens(part.data)
-                said = self._result(Request(f"{whole.key}-{number}", place, "chat/completions", body.decode(),
-                                            length.INSTRUCTION_TOKENS + tokens))
+                try:
+                    said = self._result(Request(f"{whole.key}-{number}", place, "chat/completions", body.decode(),
+                                                length.INSTRUCTION_TOKENS + tokens))
+                except JudgeFault as fault:
+                    turn, number = talk.send(budget_refused(turn, fault)), number + 1
+                    continue
                 if said is None:
                     return None
                 turn, number = talk.send(_completion(said)), number + 1
@@ -145,7 +149,7 @@ class Replay:
         if isinstance(result, bytes):
             return result
         if result is not None and (self._unanswered or not result.transient):
-            raise JudgeFault(result.code, result.reason)
+            raise JudgeFault(result.code, result.reason) from result
         if self._unanswered:
             raise JudgeFault(*self._unanswered)
         if request.id not in self._requested:
