@@ -15,6 +15,8 @@ from rageval_spark.score import Usage
 
 PROMPTS, TOKENS, COST, HOURS = "max_prompts", "max_tokens", "max_cost", "max_hours"
 LOOK_S = 0.05
+ROUNDS = "rounds"
+"""The name of the beat of a run in rounds, which has what all its processes spent."""
 EARLIER = "earlier"
 """The name of the beat that tells what earlier attempts at the same run spent."""
 

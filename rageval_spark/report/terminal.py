@@ -57,6 +57,8 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
         earlier = usage["earlier"].get("prompts")
         before = f"; attempts before: {earlier:,.0f} prompts" if earlier else ""
         out.print(f"{counted(usage['prompts'], 'prompt')}, {usage['reused']:,} reused; cost {cost}{before}")
+    for note in summary.get("notes", ()):
+        out.print(f"note: {note}", soft_wrap=True)
     for failure in failures:
         out.print(f"failed with {failure['code']}, {failure['count']:,} times; once, in {failure['metric']} of "
                   f"{failure['sample_id']}: {cut(failure['reason'])}", soft_wrap=True)
