@@ -59,8 +59,8 @@ class PublishingFailed(RagevalError):
 class Pending(RagevalError):
     """Replies are still to come; the same command goes on.
 
-    The exit code is that of a run that did not come to its end, so that no scheduler takes it for a gate that is met; `rageval run
-    --no-wait` asks for 0.
+    The exit code is that of a run that did not come to its end, so that no scheduler takes it for gates that are met;
+    `rageval run --no-wait` asks for 0.
     """
 
     exit_code = 3

@@ -7,23 +7,23 @@ brought), `replies-0001.jsonl` …, and of these what can be used, as `answers-0
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from rageval_spark.engine.answering import BatchAnswering, answer_by_files
 from rageval_spark.engine.budget import COST, HOURS, PROMPTS, ROUNDS, TOKENS
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.replay import UNANSWERED
-from rageval_spark.engine.reply_files import Receipt, check
+from rageval_spark.engine.round_files import CHAT, STATE, Round, answers_file, rounds_of, take_in
 from rageval_spark.engine.work import Work
-from rageval_spark.errors import Pending
-from rageval_spark.judges.batch import Batch, BatchApi, RequestFile, request_line
+from rageval_spark.errors import ConfigError
+from rageval_spark.judges.batch import RequestFile, request_line
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
+from rageval_spark.report.manifest import Manifest, manifest_of
 from rageval_spark.score import Usage
 from rageval_spark.spark import rounds as passes
 from rageval_spark.spark.score import causes_told
@@ -35,59 +35,6 @@ log = logging.getLogger(__name__)
 
 MOST_ROUNDS = 6
 """Rounds of batches after which a run ends with what it has: each may take a day."""
-STATE = "round.json"
-LONGEST_POLL_S = 60.0
-
-
-@dataclass
-class Round:
-    """One round on disk: the run that asked it, its number in that run, its files of requests, and where each stands.
-    `missing` is the same number for the same requests, `parts` are the values of the state file."""
-
-    folder: Folder
-    run_id: str
-    mode: str
-    number: int
-    missing: int
-    began: float
-    parts: list[dict[str, Any]] = field(default_factory=list)
-    closed: bool = False
-
-    @classmethod
-    def read(cls, folder: Folder) -> Round:
-        return cls(folder, **folder.read_json(STATE))
-
-    @property
-    def open_parts(self) -> list[dict[str, Any]]:
-        return [part for part in self.parts if not part["answered"]]
-
-    @property
-    def usable(self) -> list[str]:
-        """The files of usable replies, as Spark takes them."""
-        return [self.folder.for_spark(_answers(part)) for part in self.parts if part["answered"]]
-
-    def receipts(self) -> Iterator[tuple[dict[str, Any], Receipt]]:
-        for part in self.parts:
-            if part.get("receipt"):
-                yield part, Receipt.from_json(part["receipt"])
-
-    def save(self) -> None:
-        values = {name: value for name, value in vars(self).items() if name != "folder"}
-        self.folder.write_json(STATE, values)
-
-
-def rounds_of(output: Folder) -> list[Round]:
-    """The rounds of all runs of an output, oldest first; those without a state, whose files were not all written, are left out."""
-    batches = output / "batches"
-    rounds = []
-    for folder in (batches / name for name in batches.folders()):
-        if not folder.exists(STATE):
-            continue
-        try:
-            rounds.append(Round.read(folder))
-        except (ValueError, TypeError) as error:
-            log.warning("%s/%s cannot be read and is left out: %s", folder, STATE, error)
-    return rounds
 
 
 class Rounds:
@@ -99,10 +46,11 @@ class Rounds:
 
     def __init__(self, spark: SparkSession, work: Work, output: Folder, folder: Folder, tasks: int, wait: bool,
                  earlier: Mapping[str, float], resumes: bool):
-        self._spark, self._work, self._plan, self._tasks, self._wait = spark, work, work.plan, tasks, wait
+        self._spark, self._work, self._plan, self._tasks = spark, work, work.plan, tasks
         self._output, self._folder, self._earlier = output, folder, earlier
         self._endpoints = self._plan.endpoints()
         self._mode = self._plan.mode
+        self._answering = answer_by_files if self._mode == "files" else BatchAnswering(self._plan, output, wait).answer
         self._own: list[Round] = []
         self._others: list[Round] = []
         oldest = max(work.oldest.values(), default=0.0)
@@ -129,7 +77,7 @@ class Rounds:
         """Write the scores of placed samples. Raises Pending if replies are still to come and are not waited for."""
         own = [round for round in self._own if not round.closed]
         if not self._read_again(own):
-            self._answer(own)
+            self._answering(own)
         unanswered = UNANSWERED
         while True:
             found = self._pass(samples)
@@ -150,7 +98,7 @@ class Rounds:
                 log.warning("round %d: %s requests", awaited[-1].number, f"{count:,}")
             if not awaited:
                 break
-            self._answer(awaited)
+            self._answering(awaited)
         rows = passes.scored(self._rows(samples), self._work, unanswered)
         with causes_told():
             rows.write.mode("overwrite").parquet(self._folder.for_spark("scores"))
@@ -161,7 +109,7 @@ class Rounds:
         if self._mode != "files":
             return False
         answered = [(round, part) for round in rounds for part in round.parts if part["answered"]]
-        changed = [self._take_in(round, part) for round, part in answered]
+        changed = [take_in(round, part) for round, part in answered]
         return any(changed)
 
     def _may_ask(self, which: int) -> bool:
@@ -179,7 +127,7 @@ class Rounds:
                 continue
             round.closed = True
             round.save()
-            names = [_answers(part) for part in round.parts]
+            names = [answers_file(part) for part in round.parts]
             if self._mode == "batch":
                 names += ["prompts", *(part[kind] for part in round.parts for kind in ("requests", "replies"))]
             for name in names:
@@ -188,7 +136,7 @@ class Rounds:
     def notes(self) -> list[str]:
         """What is wrong with the reply files of this run, in sentences."""
         return [sentence for round in self._own for part, receipt in round.receipts()
-                for sentence in receipt.sentences(_named(round, part))]
+                for sentence in receipt.sentences(round.name_of(part))]
 
     def _affordable(self, size: Any) -> tuple[str | None, float]:
         """The budget that does not allow all of these requests, and the share of them that it allows; None and 1."""
@@ -208,7 +156,7 @@ class Rounds:
 
     def _endpoint(self, part: Mapping[str, Any]) -> HttpJudge | HttpEmbeddings | None:
         """The endpoint of this config that a file of requests is for."""
-        kind = HttpJudge if part["path"] == passes.CHAT else HttpEmbeddings
+        kind = HttpJudge if part["path"] == CHAT else HttpEmbeddings
         same = [endpoint for endpoint in self._endpoints if isinstance(endpoint, kind) and endpoint.model == part["model"]]
         return next((endpoint for endpoint in same if endpoint.base_url == part["base_url"]), same[0] if same else None)
 
@@ -218,12 +166,12 @@ class Rounds:
         for round in self._own:
             for part, receipt in round.receipts():
                 endpoint = self._endpoint(part)
-                taken[PROMPTS] += receipt.answers if part["path"] == passes.CHAT else 0
+                taken[PROMPTS] += receipt.answers if part["path"] == CHAT else 0
                 taken[TOKENS] += (receipt.usage.prompt_tokens or 0) + (receipt.usage.completion_tokens or 0)
                 taken[COST] += (endpoint.cost(receipt.usage) or 0.0) if endpoint else 0.0
             for part in round.open_parts if reserve else ():
                 endpoint = self._endpoint(part)
-                taken[PROMPTS] += part["count"] if part["path"] == passes.CHAT else 0
+                taken[PROMPTS] += part["count"] if part["path"] == CHAT else 0
                 taken[TOKENS] += part["tokens"]
                 taken[COST] += self._cost_ahead(self._endpoints.index(endpoint), part["tokens"]) if endpoint else 0.0
         return taken
@@ -288,122 +236,6 @@ class Rounds:
                             "base_url": endpoint.base_url, "model": endpoint.model, "path": file.path,
                             "count": len(file.lines), "tokens": file.tokens, "answered": False})
 
-    def _answer(self, rounds: Sequence[Round]) -> None:
-        """Have these rounds answered. Raises Pending."""
-        if self._mode == "files":
-            self._answer_by_files(rounds)
-        else:
-            self._answer_by_batches(rounds)
-
-    def _answer_by_files(self, rounds: Sequence[Round]) -> None:
-        for round in rounds:
-            for part in round.open_parts:
-                self._take_in(round, part)
-        waiting = [(round, part) for round in rounds for part in round.open_parts]
-        if not waiting:
-            return
-        round, part = waiting[0]
-        problems = [sentence for round, part in waiting if part.get("receipt")
-                    for sentence in _problems(round, part)]
-        raise Pending(" ".join([
-            f"round {round.number} of run {round.run_id}: waiting for replies to {len(waiting)} "
-            f"file{'s' if len(waiting) > 1 else ''}, first {round.folder / part['requests']}: put them beside it as "
-            f"{part['replies']} (or {part['replies']}.gz), in the format of the Batch API's output, and run the same command again.",
-            *problems]))
-
-    def _take_in(self, round: Round, part: dict[str, Any]) -> bool:
-        """Check the reply file of a part if there is one that was not seen as it is now; whether there was.
-
-        A file none of whose lines answers a request leaves the part open: it is empty, or belongs to something else. What an
-        earlier state of the file answered stands: it is in the store, and was counted.
-        """
-        stamps = {name: round.folder.stamp(name) for name in (part["replies"], f"{part['replies']}.gz")}
-        name, stamp = next(((name, stamp) for name, stamp in stamps.items() if stamp), (None, None))
-        if name is None or stamp == part.get("stamp"):
-            return False
-        with round.folder.reading(part["requests"]) as lines:
-            asked = {json.loads(line)["custom_id"] for line in _split(lines)}
-        before = round.folder.read(_answers(part)) if part["answered"] else b""
-        with round.folder.reading(name) as replies, round.folder.writing(_answers(part)) as answers:
-            receipt = check(replies, asked, part["path"] != passes.CHAT, answers.write, before)
-        part.update(stamp=stamp, receipt=receipt.to_json(), answered=receipt.fits or self._mode == "batch")
-        round.save()
-        for sentence in receipt.sentences(_named(round, part)):
-            log.warning("%s", sentence)
-        return True
-
-    def _answer_by_batches(self, rounds: Sequence[Round]) -> None:
-        poll_s, began, shown = 1.0, time.monotonic(), 0.0
-        while True:
-            open_parts = [(round, part) for round in rounds for part in round.open_parts]
-            if not open_parts:
-                return
-            running = 0
-            for round, part in open_parts:
-                running += self._look_after(round, part, running)
-            counts = [part for _, part in open_parts if not part["answered"]]
-            if not counts:
-                continue
-            done = sum(part.get("done", 0) for part in counts)
-            state = (f"round {max(round.number for round, _ in open_parts)}: {done:,} of "
-                     f"{sum(part['count'] for part in counts):,} prompts answered in {len(counts)} batches")
-            if not self._wait:
-                raise Pending(f"{state}. Nothing is lost: run the same command again to go on")
-            if time.monotonic() - shown > 30:
-                shown = time.monotonic()
-                log.warning("%s, waiting for the rest since %d s", state, time.monotonic() - began)
-            time.sleep(poll_s)
-            poll_s = min(LONGEST_POLL_S, 1.2 * poll_s)
-
-    def _look_after(self, round: Round, part: dict[str, Any], running: int) -> int:
-        """Bring one file of requests a step on; 1 if a batch is at work on it, else 0."""
-        api, endpoint = self._api(part)
-        tag = f"{round.folder.uri.rsplit('/', 1)[-1]}/{part['requests']}"
-        if part["batch"] is None:
-            if part.get("held") and running:
-                return 0  # the queue was full: after the others
-            batch = api.find(tag) if part.get("sent") else None
-            part["sent"] = True
-            round.save()  # before it is sent: a crash in between must not send it twice
-            batch = batch or api.submit(round.folder.read(part["requests"]), part["requests"], part["path"], tag)
-            part.update(batch=batch.id, since=time.time())
-            round.save()
-        batch = api.look(part["batch"])
-        part["done"] = batch.done
-        overdue = time.time() - part["since"] > 3600 * endpoint.deadline_h
-        if batch.queue_is_full and (running or not part.get("held")):
-            part.update(batch=None, sent=False, held=True)
-            round.save()
-            return 0
-        if overdue and not batch.ended:
-            log.warning("batch %s has not ended within %g h and is cancelled", batch.id, endpoint.deadline_h)
-            api.cancel(batch.id)
-            batch = api.look(batch.id)
-        if not batch.ended and not overdue:
-            return 1
-        self._fetch(api, batch, round, part)
-        return 0
-
-    def _fetch(self, api: BatchApi, batch: Batch, round: Round, part: dict[str, Any]) -> None:
-        if batch.status != "completed":
-            log.warning("batch %s ended as %s%s; what it did not answer is asked again", batch.id, batch.status,
-                        f" ({batch.why})" if batch.why else "")
-        with round.folder.writing(part["replies"]) as out:
-            for file in batch.files:
-                with api.content(file) as pieces:
-                    for piece in pieces:
-                        out.write(piece)
-                out.write(b"\n")
-        self._take_in(round, part)
-
-    def _api(self, part: Mapping[str, Any]) -> tuple[BatchApi, HttpJudge | HttpEmbeddings]:
-        """The API that answers a file."""
-        endpoint = next((endpoint for endpoint in self._endpoints if endpoint.base_url == part["base_url"]), None)
-        if endpoint is None:
-            raise Pending(f"a batch of this run waits at {part['base_url']}, which this config does not name. Run the config that "
-                          f"asked it again first, or delete {self._output}/batches")
-        return BatchApi(endpoint, self._plan.keys[endpoint]), endpoint
-
     def _report_usage(self) -> None:
         """Leave one heartbeat, from which the summary takes what the run took in all its processes."""
         counts: Counter[str] = Counter(reused=passes.reused(self._spark, self._folder.for_spark("scores")))
@@ -411,7 +243,7 @@ class Rounds:
         served: dict[str, list[str]] = {}
         for round in self._own:
             for part, receipt in round.receipts():
-                chat = part["path"] == passes.CHAT
+                chat = part["path"] == CHAT
                 counts["prompts" if chat else "embedding_requests"] += receipt.prompts if chat else receipt.answers
                 endpoint = self._endpoint(part)
                 label = endpoint.label if endpoint else part["model"]
@@ -424,27 +256,22 @@ class Rounds:
             "counts": counts, "usage": tokens, "served": served, "budget": {"spent": self._taken()}})
 
 
-def _answers(part: Mapping[str, Any]) -> str:
-    return str(part["replies"]).replace("replies", "answers")
-
-
-def _named(round: Round, part: Mapping[str, Any]) -> str:
-    return f"batches/{round.folder.uri.rsplit('/', 1)[-1]}/{part['replies']}"
-
-
-def _problems(round: Round, part: Mapping[str, Any]) -> list[str]:
-    """Why the reply file that is there does not answer a part."""
-    receipt = Receipt.from_json(part["receipt"])
-    if not receipt.lines:
-        return [f"{_named(round, part)} is there, but empty."]
-    return [f"{sentence}; is it the file of another round?" for sentence in receipt.sentences(_named(round, part))]
-
-
-def _split(stream: Any) -> Iterator[bytes]:
-    """The lines of a stream that are not blank."""
-    rest = b""
-    while piece := stream.read(1 << 20):
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (line for line in lines if line.strip())
-    if rest.strip():
-        yield rest
+def run_that_waits(output: Folder, made: Manifest, run_id: str, named: bool) -> str:
+    """The id of the one run that waits for replies on this output and is made like `made`; `run_id` if there is none or the user
+    named it. Raises ConfigError if there are several. Speaks of runs that wait and are made otherwise."""
+    same: list[str] = []
+    other: list[str] = []
+    for waiting in sorted({round.run_id for round in rounds_of(output) if not round.closed} - {run_id}):
+        recorded = manifest_of(output / "runs" / waiting)
+        if recorded.get("status") != "complete":
+            (same if made.made_like(recorded) else other).append(waiting)
+    if other:
+        log.warning("runs of another config wait for replies under %s: %s. Each goes on with its config and --run-id; what they "
+                    "asked is not asked again", output, ", ".join(other))
+    if named or not same:
+        return run_id
+    if len(same) > 1:
+        raise ConfigError(f"{len(same)} runs of this config wait for replies under {output}: {', '.join(same)}. Say which one is "
+                          f"to go on with --run-id")
+    log.warning("run %s of this config waits for replies: it goes on. Another --run-id begins a new one", same[0])
+    return same[0]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spark import noise, publishing
 from rageval_spark.config import Config, Diagnosis, Output, field_group, metric_of, output_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
-from rageval_spark.engine.budget import COST, EARLIER, HOURS, ROUNDS, earlier
+from rageval_spark.engine.budget import COST, HOURS, carry_over
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.running import under_way
@@ -34,12 +34,12 @@ from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, Judge
 from rageval_spark.metric import Metric
 from rageval_spark.report.diagnosis import diagnosed
 from rageval_spark.report.gates import gated
-from rageval_spark.report.manifest import Manifest, manifest_of
+from rageval_spark.report.manifest import Manifest
 from rageval_spark.report.progress import Progress
 from rageval_spark.report.recorded import Recorded
 from rageval_spark.report.summary import summarised
 from rageval_spark.report.usage import used
-from rageval_spark.rounds import Rounds, rounds_of
+from rageval_spark.rounds import Rounds, run_that_waits
 from rageval_spark.spark import placing, recalled, session
 from rageval_spark.spark import score as scoring
 from rageval_spark.spark.read import Source, read, read_scores, resolved, unfed
@@ -74,8 +74,7 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | N
     group = field_group(fields or {}, [use_of(metric, judge, embeddings) for metric in given], "evaluate")
     wanted = output_of(output)
     settings = _Settings(name=name, output=Folder(wanted.path), slices=slices, run_id=_named(run_id), named=run_id is not None,
-                         published=wanted,
-                         sample=sampling_of(sample) if sample is not None else None)
+                         published=wanted, sample=sampling_of(sample) if sample is not None else None)
     return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", settings)
 
 
@@ -115,14 +114,13 @@ def _named(run_id: str | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Settings:
-    """What a run is told beside its plan and its data."""
+    """What a run is told beside its plan and its data; `named` if the user gave its id."""
 
     name: str
     output: Folder
     slices: Sequence[str]
     run_id: str
     named: bool
-    """Whether the user gave the run its id."""
     scale: int = 1
     gates: Mapping[str, Mapping[str, Any]] | None = None
     least_coverage: float = 0.95
@@ -147,7 +145,10 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     keys = [group.key for group in groups]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ConfigError(f"two field groups read the same columns ({twice[0]}); put their metrics into one, naming with as:")
-    settings = _continue_waiting(plan, settings)
+    if plan.mode != "live":
+        made = Manifest(settings.output, plan, run_id="", name=settings.name, rows=0, slices=settings.slices,
+                        config=settings.config or {})
+        settings = replace(settings, run_id=run_that_waits(settings.output, made, settings.run_id, settings.named))
     held_against = regression.baselines(settings.gates or {}, settings.output, settings.name, settings.run_id)
     samples, sample = drawn(frame, groups, settings.slices, settings.sample)
     by_fine = placing.count_by_bucket(samples)
@@ -161,30 +162,6 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
         return _judged(plan, spark, samples, by_fine, sample, held_against, settings)
 
 
-def _continue_waiting(plan: Plan, settings: _Settings) -> _Settings:
-    """The settings with the id of the one run that waits for replies on this output and was made in the same way, if the user
-    gave none. Raises ConfigError if several do. Runs that wait and were made otherwise are spoken of."""
-    if plan.mode == "live":
-        return settings
-    what = Manifest(settings.output, plan, run_id="", name=settings.name, rows=0, slices=settings.slices,
-                    config=settings.config or {})
-    same, other = [], []
-    for run_id in sorted({round.run_id for round in rounds_of(settings.output) if not round.closed} - {settings.run_id}):
-        recorded = manifest_of(settings.output / "runs" / run_id)
-        if recorded.get("status") != "complete":
-            (same if what.made_like(recorded) else other).append(run_id)
-    if other:
-        log.warning("another config's run waits for replies under %s: %s. It goes on with its config and --run-id; its replies "
-                    "are used here, too", settings.output, ", ".join(other))
-    if settings.named or not same:
-        return settings
-    if len(same) > 1:
-        raise ConfigError(f"{len(same)} runs of this config wait for replies under {settings.output}: {', '.join(same)}. Say which "
-                          f"one is to go on with --run-id")
-    log.warning("run %s of this config waits for replies: it goes on. Another --run-id begins a new one", same[0])
-    return replace(settings, run_id=same[0])
-
-
 def _judged(plan: Plan, spark: SparkSession, samples: DataFrame, by_fine: Counter[int], sample: Mapping[str, Any] | None,
             held_against: regression.Baselines, settings: _Settings) -> Run:
     """The run of samples that may be judged: from here on it costs money and leaves files."""
@@ -193,14 +170,11 @@ def _judged(plan: Plan, spark: SparkSession, samples: DataFrame, by_fine: Counte
     manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, sample=sample,
                         slices=settings.slices, config=settings.config or {})
     resumes = manifest.resumes()
-    # in rounds, what the run took is known from its rounds
-    before = [beat for beat in beats.read(folder / "beats") if plan.mode == "live" or beat["name"] != ROUNDS]
-    spent = earlier(before) if resumes else {}
     if manifest.replaces_another():
         log.warning("run %s is there already, made with another config: its results are replaced", run_id)
     manifest.begin()
     work = _work(plan, settings, folder, manifest.began)
-    _carry(spent, folder / "beats")
+    spent = carry_over(folder / "beats", resumes, in_rounds=plan.mode != "live")
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
     buckets = store.opened(settings.output / "replies", rows)
     repeated, rounds = None, None
@@ -239,14 +213,6 @@ def _work(plan: Plan, settings: _Settings, folder: Folder, began: float) -> Work
     since = time.time() if plan.mode == "live" else began  # rounds go on while no process runs
     return Work(plan, settings.run_id, settings.output / "replies", folder / "beats", oldest=plan.reuse_since(time.time()),
                 limits=limits, until=since + 3600 * hours if hours else None)
-
-
-def _carry(spent: Mapping[str, float], told: Folder) -> None:
-    """Leave no beat of earlier attempts but one, which tells what they took of the budgets."""
-    told.delete("")
-    if spent:
-        told.write_json(f"{EARLIER}.json", {"name": EARLIER, "index": -1, "sequence": 1, "at": 0.0, "held": {}, "done": True,
-                                            "budget": {"spent": dict(spent)}})
 
 
 def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder) -> None:

@@ -209,7 +209,7 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(said, Mapping) or not isinstance(said.get("custom_id"), str):
         raise ValueError("it has no custom_id")
-    id, response, error = said["custom_id"], said.get("response"), said.get("error")
+    id, response, fault = said["custom_id"], said.get("response"), said.get("error")
     if isinstance(response, Mapping) and response.get("body") is not None:
         content = response["body"]
         body = well_formed(content if isinstance(content, str) else _quoted(content)).encode()
@@ -220,7 +220,7 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
             reason = f"the batch's answer has the status {_quoted(status)[:40]}"
             return id, Unanswered("JUDGE_HTTP", well_formed(reason), transient=True)
         return id, body if number == 200 else refused(number, {}, body)
-    reason = error.get("message") or error.get("code") if isinstance(error, Mapping) else error
+    reason = fault.get("message") or fault.get("code") if isinstance(fault, Mapping) else fault
     return id, Unanswered("JUDGE_HTTP", well_formed(f"the batch brought no answer: {reason}"), transient=True)
 
 

@@ -60,8 +60,7 @@ class AnswerCorrectness(Metric):
             return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",))
         equal = [rank for rank, text in references.items() if normalised(text) == normalised(sample.response)]
         if equal:
-            ranked = {"reference": equal[0]} if len(references) > 1 else {}
-            return Score.of(1.0, "response and reference are equal", **ranked)
+            return Score.of(1.0, "response and reference are equal", reference=equal[0])
         claims, *expected = yield from ask_together(
             *(_claims_of(sample, text) for text in (sample.response, *references.values())))
         claimed = {rank: listed for rank, listed in zip(references, expected, strict=True) if listed is not None}
@@ -73,7 +72,7 @@ class AnswerCorrectness(Metric):
             return Score.of(0.0, "the reference declines to answer")
         outcomes = yield from ask_together(
             *(self._compare(sample.response, claims, references[rank], listed) for rank, listed in claimed.items()))
-        compared = dict(zip(claimed, outcomes, strict=True))
+        compared: dict[int, Score] = dict(zip(claimed, outcomes, strict=True))
         if failed := [score for score in compared.values() if score.status == "failed"]:
             return failed[0]  # the best of the others might not be the best of all
         best = max(compared, key=lambda rank: compared[rank].value or 0.0)

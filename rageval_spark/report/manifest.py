@@ -14,7 +14,6 @@ from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.prompts.kinds import wording_version
 
-
 MAKING = ("config", "field_groups", "judges")
 """What of a manifest says how the run's scores come about."""
 

@@ -16,6 +16,7 @@ from rageval_spark.engine import work as works
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.replay import Replay, as_json
+from rageval_spark.engine.round_files import CHAT
 from rageval_spark.engine.work import Scored, Work, sample_of
 from rageval_spark.sample import Sample
 from rageval_spark.spark.score import record
@@ -28,7 +29,6 @@ FOUND = "what string, id string, bucket int, endpoint int, path string, body str
 """What a pass finds: requests for what is missing, and replies that results became (`body` is the row as JSON)."""
 FOUND_COLUMNS = [column.split()[0] for column in FOUND.split(", ")]
 ROWS_AT_ONCE = 200
-CHAT = "chat/completions"
 STORED = """
 key string, kind string, model string, served_model string, fingerprint string, reply string, raw array<string>,
 flags array<string>, vector string, prompt_tokens long, completion_tokens long, cached_tokens long, latency_ms double,
