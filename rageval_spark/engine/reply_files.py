@@ -176,7 +176,7 @@ def _take(receipt: Receipt, body: bytes, embedding: bool) -> wire.Unanswered | N
 def _lines(stream: BinaryIO) -> Iterator[str]:
     """The lines of a text file in UTF-8, or in UTF-16 with a byte order mark; compressed or not. Bytes that are no UTF-8 become
     lone surrogates, which `wire.batch_result` refuses: they cost their line only."""
-    whole: io.BufferedReader[Any] = io.BufferedReader(stream)  # type: ignore[type-var]
+    whole: io.BufferedReader[Any] = io.BufferedReader(stream)
     if whole.peek(2).startswith(GZIP):
         whole = io.BufferedReader(gzip.GzipFile(fileobj=whole))
     start = whole.peek(3)

@@ -217,8 +217,8 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
         try:
             number = 200 if status is None else int(status)
         except (TypeError, ValueError, OverflowError):
-            reason = f"the batch's answer has the status {_quoted(status)[:40]}"
-            return id, Unanswered("JUDGE_HTTP", well_formed(reason), transient=True)
+            shown = well_formed(_quoted(status)[:40])
+            return id, Unanswered("JUDGE_HTTP", f"the batch's answer has the status {shown}", transient=True)
         return id, body if number == 200 else refused(number, {}, body)
     reason = fault.get("message") or fault.get("code") if isinstance(fault, Mapping) else fault
     return id, Unanswered("JUDGE_HTTP", well_formed(f"the batch brought no answer: {reason}"), transient=True)
