@@ -129,7 +129,7 @@ def test_batches_that_are_looked_at_by_several_processes_have_the_usage_of_all(s
     assert {**usage(done), "cost": 2 * usage(done)["cost"]} == pytest.approx(usage(live))  # batches at half the price
 
 
-@pytest.mark.parametrize("killed_in", ["close", "_report_usage", "_ask"])
+@pytest.mark.parametrize("killed_in", ["close", "_report_usage", "save"])
 def test_a_process_that_is_killed_between_steps_costs_nothing_and_loses_nothing(
         server: JudgeServer, tmp_path: Path, live: Run, killed_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
     of = config(tmp_path, server, "batch")
@@ -141,12 +141,10 @@ def test_a_process_that_is_killed_between_steps_costs_nothing_and_loses_nothing(
         raise Killed
 
     for _ in range(2):  # each further process dies there, too
-        with monkeypatch.context() as patch, pytest.raises(Killed):
-            if killed_in == "_ask":
-                patch.setattr(scoring.Round, "save", die)
-            else:
-                patch.setattr(scoring.Rounds, killed_in, die)
-            run(of, run_id="night")
+        with monkeypatch.context() as patch:
+            patch.setattr(scoring.Round if killed_in == "save" else scoring.Rounds, killed_in, die)
+            with pytest.raises(Killed):
+                run(of, run_id="night")
     done = run(of, run_id="night")
     assert (scores(done), len(server.batches.made)) == (scores(live), 2)
     assert usage(done)["prompts"] == ASKED
@@ -180,13 +178,14 @@ def test_lines_that_cannot_be_used_are_counted_and_cost_their_prompts_only(
     assert (waits, scores(done)) == (2, scores(live))  # what follows the broken line's prompt is asked in a round of its own
     name = f"batches/{answers.parent.name}/{answers.name}"
     assert [note.split(" (")[0] for note in done.summary["notes"]] == [
-        f"{name}: 2 of 11 lines cannot be read", f"{name}: 1 of 11 lines repeat an id that was answered before; the first answer counts",
-        f"{name}: 1 of 11 lines answer no request of this file", f"{name}: 1 requests have no line; what is still needed of them is "
-        "asked again"]
+        f"{name}: 2 of 11 lines cannot be read",
+        f"{name}: 1 of 11 lines repeat an id that was answered before; the first answer counts",
+        f"{name}: 1 of 11 lines answer no request of this file",
+        f"{name}: 1 requests have no line; what is still needed of them is asked again"]
     assert usage(done)["prompts"] == ASKED
 
 
-@pytest.mark.parametrize("content", [b"", b"nothing of use\n", b'{"custom_id": "z-0", "response": {"status_code": 200, "body": {}}}\n'],
+@pytest.mark.parametrize("content", [b"", b"nothing of use\n", b'{"custom_id": "z-0", "response": {"body": {}}}\n'],
                          ids=["empty", "no JSON", "of another run"])
 def test_a_file_that_answers_nothing_is_waited_for_still(server: JudgeServer, tmp_path: Path, content: bytes) -> None:
     of = config(tmp_path, server)
@@ -266,7 +265,8 @@ def test_another_config_is_another_run_and_asks_only_what_was_not_asked(
     assert "runs of another config wait for replies" in caplog.text
     assert ": one." in caplog.text
     first, second = requests(tmp_path)
-    assert len(first.read_text().splitlines()) == len(second.read_text().splitlines()) == SAMPLES  # claims of answers, of references
+    # the claims of the answers, and those of the references
+    assert len(first.read_text().splitlines()) == len(second.read_text().splitlines()) == SAMPLES
     for asked in (first, second):
         asked.with_name("replies-0001.jsonl").write_text("\n".join(reply_lines(server, asked)))
     done, _ = finish(server, tmp_path, both)
@@ -287,7 +287,7 @@ def test_of_several_runs_that_wait_one_must_be_named(server: JudgeServer, tmp_pa
     for name in ("first", "second"):
         for folder in (tmp_path / f"kept-{name}").iterdir():
             folder.rename(tmp_path / "out" / "batches" / folder.name)
-    with pytest.raises(ConfigError, match="first, second.*--run-id"):
+    with pytest.raises(ConfigError, match=r"first, second.*--run-id"):
         run(of)
 
 
