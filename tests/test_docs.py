@@ -214,7 +214,7 @@ def test_every_exit_code_is_told() -> None:
     def codes(kind: type[errors.RagevalError]) -> set[int]:
         return {kind.exit_code}.union(*map(codes, kind.__subclasses__()))
 
-    assert set(table("understand_failures.md", "Exit codes")) == {"1", *map(str, codes(errors.RagevalError))}
+    assert set(table("understand_failures.md", "Exit codes")) == {"0", "1", *map(str, codes(errors.RagevalError))}
 
 
 def test_every_figure_of_a_monitor_is_told_in_its_own_words() -> None:

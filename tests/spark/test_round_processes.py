@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rageval_spark import rounds as scoring
 from rageval_spark.cli import main
 from rageval_spark.config import Config, parse
+from rageval_spark.engine.round_files import Round
 from rageval_spark.errors import ConfigError, Pending
+from rageval_spark.rounds import Rounds
 from rageval_spark.run import Run, run
 from tests.judge_server import JudgeServer
 
@@ -142,7 +143,7 @@ def test_a_process_that_is_killed_between_steps_costs_nothing_and_loses_nothing(
 
     for _ in range(2):  # each further process dies there, too
         with monkeypatch.context() as patch:
-            patch.setattr(scoring.Round if killed_in == "save" else scoring.Rounds, killed_in, die)
+            patch.setattr(Round if killed_in == "save" else Rounds, killed_in, die)
             with pytest.raises(Killed):
                 run(of, run_id="night")
     done = run(of, run_id="night")
@@ -158,7 +159,7 @@ def test_limits_hold_for_all_processes_together(server: JudgeServer, tmp_path: P
     assert waits == 2
     assert (usage(done)["prompts"], len(server.batched)) == (11, 11)
     assert {row.code for row in done.scores.where("score is null").collect()} == {"BUDGET"}
-    over = finish(server, tmp_path, of, run_id=done.folder.rsplit("/", 1)[-1])  # as a scheduler tries again
+    over = finish(server, tmp_path, of, run_id=done.summary["run_id"])  # as a scheduler tries again
     assert (over[1], usage(over[0])["prompts"], len(server.batched)) == (0, 11, 11)
     assert usage(finish(server, tmp_path, of)[0])["prompts"] == ASKED - 11, "another run has a budget of its own"
 
