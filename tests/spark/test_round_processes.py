@@ -217,7 +217,7 @@ def test_a_file_that_grows_is_read_again_and_what_it_brings_is_not_waited_for_el
     with pytest.raises(Pending, match="round 2"):
         run(of)
     answers.write_text("\n".join(lines) + "\n")
-    with pytest.raises(Pending, match="round 3"):
+    with pytest.raises(Pending, match="waiting for replies to 2 files"):
         run(of)
     second, third = requests(tmp_path)
     assert len(second.read_text().splitlines()) == 4  # two verifications, and two that the first file has meanwhile
