@@ -28,6 +28,10 @@ WITH_SPARK = {"Comparison": "finished.comparison", "compare": "finished.comparis
 """What imports Spark, with its module: it is imported when first used."""
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *WITH_SPARK})
+
+
 def __getattr__(name: str) -> Any:
     if name in WITH_SPARK:
         return getattr(import_module(f"{__name__}.{WITH_SPARK[name]}"), name)

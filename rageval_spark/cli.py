@@ -23,7 +23,7 @@ from rageval_spark.commands.pick import pick
 from rageval_spark.commands.prompts import prompts
 from rageval_spark.commands.report import report
 from rageval_spark.commands.store import store
-from rageval_spark.errors import ConfigError, RagevalError
+from rageval_spark.errors import ConfigError, Pending, RagevalError
 from rageval_spark.report.visible import visible
 
 Input = Annotated[str | None, typer.Option(help="Path of the samples, in place of the config's input.path.")]
@@ -53,13 +53,13 @@ def run(
     run_id: Annotated[str | None, typer.Option(help="Name of the run; by default made from the time.")] = None,
     set: Overrides = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary to stdout, all else to stderr.")] = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="End with 0 while batches are under way; run again later.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="End with 0 while replies are waited for; run again later.")] = False,
     junit: Annotated[str | None, typer.Option(help="Write the gates to a file as JUnit XML, for CI.", metavar="FILE")] = None,
 ) -> None:
     """Score a dataset with the metrics of a config, and write scores, statistics and a summary.
 
     Ends with 0 where all gates are met, 1 where one is not, 2 for a mistake that cost nothing, 3 where too many
-    judgements failed, 130 when interrupted. The last line printed is the run's directory.
+    judgements failed or replies to files are waited for, 130 when interrupted. The last line printed is the run's directory.
     """
     _evaluate(config, _overrides(input, output, set), run_id, as_json, not no_wait, junit)
 
@@ -103,7 +103,12 @@ def _evaluate(config: Path, overrides: list[str], run_id: str | None, as_json: b
         loaded = load(config, overrides)
         from rageval_spark.run import run as run_config  # Spark is imported once the config is known to be right
 
-        done = run_config(loaded, run_id=run_id, wait=wait, on_session=listen)
+        try:
+            done = run_config(loaded, run_id=run_id, wait=wait, on_session=listen)
+        except Pending as pending:
+            if not wait:
+                pending.exit_code = 0
+            raise
         report(done.summary)
     if as_json:
         print(json.dumps(done.summary, ensure_ascii=False, allow_nan=False))

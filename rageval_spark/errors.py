@@ -7,7 +7,7 @@ RagevalError                      shown to the user without a traceback
 ├── StoreError                    the replies store cannot be used                            exit 2
 ├── ScoringFailed                 the scoring pass broke off; every reply is kept             exit 3
 ├── PublishingFailed              the run is complete, but a table of the catalog was not written   exit 3
-├── Pending                       batches are under way; the same command goes on               exit 0
+├── Pending                       replies are waited for; the same command goes on   exit 3, with --no-wait 0
 └── Interrupted                   stopped by the user; every reply is kept                    exit 130
 SampleFault                       one sample cannot be read: a code such as INVALID_INPUT, a row like any other
 JudgeFault                        one prompt was not answered usably: a code, never a number
@@ -57,9 +57,13 @@ class PublishingFailed(RagevalError):
 
 
 class Pending(RagevalError):
-    """Answers are still to come and are not waited for; the same command goes on."""
+    """Replies are still to come; the same command goes on.
 
-    exit_code = 0
+    The exit code is that of a run that did not come to its end, so that no scheduler takes it for gates that are met;
+    `rageval run --no-wait` asks for 0.
+    """
+
+    exit_code = 3
 
 
 class Interrupted(RagevalError):

@@ -81,10 +81,12 @@ def monitor(config: MonitorConfig, day: date | None = None, on_session: Callable
     folder = Folder(config.output.path) / "monitor" / config.name
     figures: list[Figure] = []
     runs: dict[str, Run] = {}
+    asked: list[Mapping[str, Any]] = []
     for one in days:
         mine = list(watched.figures(counts, one, offline))
         if uses and counts.readable(one):
-            runs[one] = _judged(config, logs, one, counts.rows(one))
+            runs[one], new = _judged(config, logs, one, counts.rows(one))
+            asked += [runs[one].summary["usage"]] if new else []
             mine += watched.judged(runs[one].summary, one)
         _write(config, logs.spark, folder, one, mine)
         figures += mine
@@ -97,7 +99,7 @@ def monitor(config: MonitorConfig, day: date | None = None, on_session: Callable
         "name": config.name, "days": days, "against": config.against, "rows": {one: counts.rows(one) for one in days},
         "undated": counts.rows(monitored.NO_DAY), "figures": [row for row in figures if row["slice"] is None], "drift": drifts,
         "runs": {one: str(done.folder) for one, done in runs.items()}, "picks": picks,
-        "days_below_coverage": [one for one, done in runs.items() if done.exit_code == 3],
+        "usage": _usage(asked), "days_below_coverage": [one for one, done in runs.items() if done.exit_code == 3],
         "notes": [*watched.notes(logs.watch, counts, days, counts.rows(monitored.NO_DAY), config.time), *notes, *more],
     }, uses)
 
@@ -170,9 +172,17 @@ def _offline(spark: SparkSession, against: Recorded | None) -> tuple[Mixes, list
     return {mix: counts.mix(mix, [monitored.NO_DAY]) for mix in (WORDS, LANGUAGE)}, []
 
 
-def _judged(config: MonitorConfig, logs: Logs, day: str, rows: int) -> Run:
-    """The run of a day: the one that is there, where it is complete without a failure, of this config and of as many rows; else
-    made."""
+def _usage(asked: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the runs that were made now took; the cost is None if that of one is not known."""
+    costs = [usage["cost"] for usage in asked]
+    return {**{name: sum(usage[name] for usage in asked) for name in ("prompts", "reused")},
+            "cost": None if None in costs else sum(costs),
+            "unpriced": sorted({model for usage in asked for model in usage["unpriced"]})}
+
+
+def _judged(config: MonitorConfig, logs: Logs, day: str, rows: int) -> tuple[Run, bool]:
+    """The run of a day, and whether it was made now: the one that is there if it is complete without a failure, of this config
+    and of as many rows."""
     folder = Folder(config.output.path) / "runs" / f"{config.name}-{day}"
     of_day = config.of_day(monitored.within(logs.moment, date.fromisoformat(day), date.fromisoformat(day)))
     with suppress(InputError):
@@ -180,8 +190,8 @@ def _judged(config: MonitorConfig, logs: Logs, day: str, rows: int) -> Run:
         same = there.manifest["config"] == json.loads(json.dumps(of_day.public(), default=str))
         failed = sum(stat["n_failed"] for group in there.summary["metrics_score"].values() for stat in group["stats"].values())
         if same and not failed and there.manifest["sample"]["of"] == rows:
-            return Run(folder, logs.spark, there.summary)
-    return run(of_day, run_id=f"{config.name}-{day}")
+            return Run(folder, logs.spark, there.summary), False
+    return run(of_day, run_id=f"{config.name}-{day}"), True
 
 
 def _write(config: MonitorConfig, spark: SparkSession, folder: Folder, day: str, figures: Sequence[Figure]) -> None:

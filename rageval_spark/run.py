@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spark import noise, publishing
 from rageval_spark.config import Config, Diagnosis, Output, field_group, metric_of, output_of, planned, sampling_of, use_of
 from rageval_spark.engine import beats, store
-from rageval_spark.engine.budget import COST, EARLIER, HOURS, earlier
+from rageval_spark.engine.budget import COST, HOURS, carry_over
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.running import under_way
@@ -39,7 +39,7 @@ from rageval_spark.report.progress import Progress
 from rageval_spark.report.recorded import Recorded
 from rageval_spark.report.summary import summarised
 from rageval_spark.report.usage import used
-from rageval_spark.rounds import Rounds
+from rageval_spark.rounds import Rounds, run_that_waits
 from rageval_spark.spark import placing, recalled, session
 from rageval_spark.spark import score as scoring
 from rageval_spark.spark.read import Source, read, read_scores, resolved, unfed
@@ -73,8 +73,8 @@ def evaluate(df: DataFrame, metrics: Sequence[Metric | str], *, judge: Judge | N
              for metric in ([metrics] if isinstance(metrics, str) else metrics)]
     group = field_group(fields or {}, [use_of(metric, judge, embeddings) for metric in given], "evaluate")
     wanted = output_of(output)
-    settings = _Settings(name=name, output=Folder(wanted.path), slices=slices, run_id=_named(run_id), published=wanted,
-                         sample=sampling_of(sample) if sample is not None else None)
+    settings = _Settings(name=name, output=Folder(wanted.path), slices=slices, run_id=_named(run_id), named=run_id is not None,
+                         published=wanted, sample=sampling_of(sample) if sample is not None else None)
     return _run(Plan((group,)), df.sparkSession, df, "the DataFrame", settings)
 
 
@@ -84,7 +84,7 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
 
     `on_session` is called once the session is there. Without `wait`, batches that are under way raise Pending.
     """
-    run_id = _named(run_id)
+    named, run_id = run_id is not None, _named(run_id)
     plan = planned(config)
     if config.limits.max_cost and (unknown := [endpoint.label for endpoint in plan.endpoints() if endpoint.price is None]):
         raise ConfigError(f"limits.{COST} needs to know the price of {', '.join(unknown)}; give it as price")
@@ -96,7 +96,8 @@ def run(config: Config, *, run_id: str | None = None, wait: bool = True,
     on_session()
     gates = {metric: gate.model_dump() for metric, gate in config.metric_gates.items()}
     settings = _Settings(
-        name=config.name, output=Folder(config.output.path), slices=config.slices, run_id=run_id, scale=config.scale, gates=gates,
+        name=config.name, output=Folder(config.output.path), slices=config.slices, run_id=run_id, named=named,
+        scale=config.scale, gates=gates,
         least_coverage=config.coverage_gate, keys=keys, config=config.public(), published=config.output, wait=wait,
         limits=config.limits.by_name(), sample=config.sample, diagnosis=config.diagnosis)
     return _run(plan, spark, read(spark, source, plan.groups), source, settings)
@@ -113,12 +114,13 @@ def _named(run_id: str | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Settings:
-    """What a run is told beside its plan and its data."""
+    """What a run is told beside its plan and its data; `named` if the user gave its id."""
 
     name: str
     output: Folder
     slices: Sequence[str]
     run_id: str
+    named: bool
     scale: int = 1
     gates: Mapping[str, Mapping[str, Any]] | None = None
     least_coverage: float = 0.95
@@ -143,6 +145,10 @@ def _run(plan: Plan, spark: SparkSession, frame: DataFrame, source: object, sett
     keys = [group.key for group in groups]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ConfigError(f"two field groups read the same columns ({twice[0]}); put their metrics into one, naming with as:")
+    if plan.mode != "live":
+        made = Manifest(settings.output, plan, run_id="", name=settings.name, rows=0, slices=settings.slices,
+                        config=settings.config or {})
+        settings = replace(settings, run_id=run_that_waits(settings.output, made, settings.run_id, settings.named))
     held_against = regression.baselines(settings.gates or {}, settings.output, settings.name, settings.run_id)
     samples, sample = drawn(frame, groups, settings.slices, settings.sample)
     by_fine = placing.count_by_bucket(samples)
@@ -163,22 +169,23 @@ def _judged(plan: Plan, spark: SparkSession, samples: DataFrame, by_fine: Counte
     folder = settings.output / "runs" / run_id
     manifest = Manifest(folder, plan, run_id=run_id, name=settings.name, rows=rows, sample=sample,
                         slices=settings.slices, config=settings.config or {})
-    spent = earlier(beats.read(folder / "beats")) if manifest.resumes() else {}
+    resumes = manifest.resumes()
     if manifest.replaces_another():
         log.warning("run %s is there already, made with another config: its results are replaced", run_id)
     manifest.begin()
-    work = _work(plan, settings, folder)
-    _carry(spent, folder / "beats")
+    work = _work(plan, settings, folder, manifest.began)
+    spent = carry_over(folder / "beats", resumes, in_rounds=plan.mode != "live")
     tasks = placing.task_count(rows, placing.slots(spark), plan.max_concurrency)
     buckets = store.opened(settings.output / "replies", rows)
-    repeated = None
+    repeated, rounds = None, None
     try:
         if plan.mode == "live":
             _score(placing.placed(samples, by_fine, buckets, tasks), work, tasks, rows, folder)
             repeated = noise.asked_again(work, placing.bucketed(samples, buckets), read_scores(spark, folder),
                                          settings.output, folder, manifest.what)
         else:
-            Rounds(spark, work, settings.output, folder, tasks, settings.wait, spent).score(placing.bucketed(samples, buckets))
+            rounds = Rounds(spark, work, settings.output, folder, tasks, settings.wait, spent, resumes)
+            rounds.score(placing.bucketed(samples, buckets))
     except RagevalError as error:
         manifest.end({Interrupted: "interrupted", Pending: "waiting"}.get(type(error), "failed"), reason=str(error))
         raise
@@ -186,7 +193,11 @@ def _judged(plan: Plan, spark: SparkSession, samples: DataFrame, by_fine: Counte
         manifest.end("interrupted", reason="stopped")
         raise Interrupted(f"stopped. What was sent goes on, and is taken up by the same command; it is kept under "
                           f"{settings.output}") from None
-    return _summarise(spark, plan, settings, folder, run_id, manifest, held_against, repeated, samples)
+    run = _summarise(spark, plan, settings, folder, run_id, manifest, held_against, repeated, samples,
+                     rounds.notes() if rounds else ())
+    if rounds:
+        rounds.close()
+    return run
 
 
 def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
@@ -196,19 +207,12 @@ def _preflight(plan: Plan, keys: Mapping[Endpoint, Secret] | None) -> Plan:
     return plan.equipped(keys, checked({endpoint: keys[endpoint] for endpoint in endpoints}))
 
 
-def _work(plan: Plan, settings: _Settings, folder: Folder) -> Work:
+def _work(plan: Plan, settings: _Settings, folder: Folder, began: float) -> Work:
     limits = dict(settings.limits or {})
     hours = limits.pop(HOURS, None)
+    since = time.time() if plan.mode == "live" else began  # rounds go on while no process runs
     return Work(plan, settings.run_id, settings.output / "replies", folder / "beats", oldest=plan.reuse_since(time.time()),
-                limits=limits, until=time.time() + 3600 * hours if hours else None)
-
-
-def _carry(spent: Mapping[str, float], told: Folder) -> None:
-    """Leave no beat of earlier attempts but one, which tells what they took of the budgets."""
-    told.delete("")
-    if spent:
-        told.write_json(f"{EARLIER}.json", {"name": EARLIER, "index": -1, "sequence": 1, "at": 0.0, "held": {}, "done": True,
-                                            "budget": {"spent": dict(spent)}})
+                limits=limits, until=since + 3600 * hours if hours else None)
 
 
 def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder) -> None:
@@ -228,7 +232,8 @@ def _score(placed: DataFrame, work: Work, tasks: int, rows: int, folder: Folder)
 
 
 def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Folder, run_id: str, manifest: Manifest,
-               held_against: regression.Baselines, repeated: Mapping[str, Any] | None, samples: DataFrame) -> Run:
+               held_against: regression.Baselines, repeated: Mapping[str, Any] | None, samples: DataFrame,
+               notes: Sequence[str] = ()) -> Run:
     """Statistics, summary, page and the final manifest, from the scores as written."""
     scores = read_scores(spark, folder)
     rows = stats(scores, plan.groups, settings.slices, run_id)
@@ -242,7 +247,7 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     counted = tally(scores)
     summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=counted, usage=usage,
                          scale=settings.scale, gates=gates, sample=manifest.sample,
-                         served_models=sorted(set().union(*served.values())), noise=repeated,
+                         served_models=sorted(set().union(*served.values())), noise=repeated, notes=notes,
                          diagnosis=diagnosed(plan, rows, settings.diagnosis, settings.diagnosis.complaints))
     reached = over_budget(scores)
     for limit, left in reached:

@@ -33,7 +33,7 @@ OPTIONS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "context_relevancy": ({"isolated": True}, {"relevant_from": 2.0}),
     "context_precision": ({"isolated": True},),
     "context_utilization": ({"isolated": True},),
-    "noise_sensitivity": ({"mode": "irrelevant"},),
+    "noise_sensitivity": ({"mode": "relevant"}, {"mode": "irrelevant"}),
     "answer_correctness": ({"weights": (1.0, 0.0)}, {"weights": (0.0, 1.0), "beta": 2.0}),
     "answer_similarity": ({"at_least": 0.0}, {"at_least": 0.5}),
     "citation_f1": ({"first": 0},),
@@ -348,7 +348,7 @@ def test_context_relevancy_counts_a_repeated_chunk_as_often_as_it_occurs() -> No
 
 def test_lower_is_better_for_noise_alone_and_where_yes_is_bad() -> None:
     assert {called(metric) for metric in EVERY if metric.direction == "lower"} == {
-        "noise_sensitivity", "noise_sensitivity_irrelevant", "aspect"}
+        "noise_sensitivity", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant", "aspect"}
     assert all(metric.yes_is_good is (metric.direction == "higher") for metric in EVERY if metric.name == "aspect")  # type: ignore[attr-defined]
 
 

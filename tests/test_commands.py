@@ -143,7 +143,7 @@ def test_a_store_is_looked_after(tmp_path: Path) -> None:
         one = RepliesStore(replies, run_id="r")
         one.put(1, {"key": key, "kind": "list_claims", "model": "m", "reply": '{"claims": []}'})
         one.flush()
-    assert json.loads(rageval("store", "stats", str(tmp_path)).stdout)["replies"] == 2
+    assert json.loads(rageval("store", "stats", str(tmp_path), "--json").stdout)["replies"] == 2
     assert rageval("store", "compact", str(tmp_path)).stdout == "2 files became 1\n"
     assert rageval("store", "verify", str(tmp_path)).stdout == "no faults found\n"
     (tmp_path / "replies/bucket=001/part-torn.parquet").write_bytes(b"PAR1")
@@ -151,4 +151,4 @@ def test_a_store_is_looked_after(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "1 fault found")
     assert rageval("store", "prune", str(tmp_path), "--older-than", "0h").stdout == (
         "2 replies deleted; 2 files became 1\n")
-    assert json.loads(rageval("store", "stats", str(tmp_path)).stdout)["replies"] == 0
+    assert json.loads(rageval("store", "stats", str(tmp_path), "--json").stdout)["replies"] == 0

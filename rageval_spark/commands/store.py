@@ -5,23 +5,41 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from rageval_spark.errors import ConfigError
 
 store = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the replies store of an output folder.")
+LABELS = {"kinds": "rows of kind", "served_models": "rows by model"}
 Output = Annotated[str, typer.Argument(help="The output folder of runs; its replies are under replies/.", show_default=False)]
 
 
 @store.command("stats")
-def store_stats(output: Output) -> None:
-    """Print as JSON what the store holds: files, replies by kind and served model, the tokens they took, their age."""
+def store_stats(
+    output: Output,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+) -> None:
+    """Print what the store holds: files, replies by kind and served model, the tokens they took, their age."""
     from rageval_spark.engine import upkeep
     from rageval_spark.engine.files import Folder
+    from rageval_spark.report.terminal import console
 
-    print(json.dumps(upkeep.stats(Folder(output)), ensure_ascii=False, indent=1))
+    stats = upkeep.stats(Folder(output))
+    if as_json:
+        print(json.dumps(stats, ensure_ascii=False, indent=1))
+        return
+    table = Table("what", "how many")
+    for name, value in stats.items():
+        if isinstance(value, Mapping):
+            for item, count in value.items():
+                table.add_row(f"{LABELS[name]} {item}", f"{count:,}")
+        else:
+            table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else value or "none")
+    console().print(table)
 
 
 @store.command("verify")

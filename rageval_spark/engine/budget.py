@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rageval_spark.engine.beats import added
+from rageval_spark.engine.beats import added, read
+from rageval_spark.engine.files import Folder
 from rageval_spark.errors import JudgeFault
 from rageval_spark.score import Usage
 
 PROMPTS, TOKENS, COST, HOURS = "max_prompts", "max_tokens", "max_cost", "max_hours"
 LOOK_S = 0.05
+ROUNDS = "rounds"
+"""The name of the beat of a run in rounds, which has what all its processes spent."""
 EARLIER = "earlier"
 """The name of the beat that tells what earlier attempts at the same run spent."""
 
@@ -103,3 +106,17 @@ def earlier(told: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     killed = [beat for beat in told if not beat.get("done")]
     granted, known = added(killed, "budget", "granted"), added(killed, "budget", "spent")
     return {name: amount + max(0.0, granted.get(name, 0.0) - known.get(name, 0.0)) for name, amount in spent.items()}
+
+
+def carry_over(folder: Folder, resumes: bool, in_rounds: bool) -> dict[str, float]:
+    """Return what earlier attempts at a run took of the budgets, and leave no beat of theirs but one that says it.
+
+    What a run in rounds took is known from its rounds.
+    """
+    before = [beat for beat in read(folder) if not (in_rounds and beat["name"] == ROUNDS)]
+    spent = earlier(before) if resumes else {}
+    folder.delete("")
+    if spent:
+        folder.write_json(f"{EARLIER}.json", {"name": EARLIER, "index": -1, "sequence": 1, "at": 0.0, "held": {}, "done": True,
+                                              "budget": {"spent": spent}})
+    return spent

@@ -94,6 +94,19 @@ class Folder:
             content: bytes = source.read()
         return content
 
+    @contextlib.contextmanager
+    def reading(self, name: str) -> Iterator[Any]:
+        """A stream of the file's bytes as they are, whatever its name ends with; raises FileNotFoundError."""
+        with self._opened[0].open_input_stream(self.path(name), compression=None) as source:
+            yield source
+
+    def stamp(self, name: str) -> list[float] | None:
+        """Size and time of a file, which change when it does; None if there is no such file."""
+        info = self._opened[0].get_file_info(self.path(name))
+        if info.type != fs.FileType.File:
+            return None
+        return [info.size or 0, (info.mtime_ns or 0) / 1e9]
+
     def write_json(self, name: str, value: Any) -> None:
         self.write(name, (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
 

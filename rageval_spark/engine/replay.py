@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from rageval_spark.engine.replies import answer_row, reply_of, vector_row
 from rageval_spark.engine.window import Window
 from rageval_spark.errors import JudgeFault
 from rageval_spark.judges import embedded, wire
-from rageval_spark.judges.conversation import Completion, budget_refused, converse
+from rageval_spark.judges.conversation import budget_refused, converse
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, played
 from rageval_spark.prompts import length
@@ -27,6 +27,7 @@ from rageval_spark.prompts.rendering import Rendered
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Usage
 
+T = TypeVar("T")
 UNANSWERED = ("JUDGE_TIMEOUT", "no batch brought an answer")
 
 
@@ -56,6 +57,7 @@ class Replay:
         self._run_id, self._oldest, self._unanswered = run_id, oldest, unanswered
         self.known: dict[str, Mapping[str, Any]] = {}
         self.results: dict[str, bytes | wire.Unanswered] = {}
+        self._payers: dict[str, str] = {}
         self.requests: list[Request] = []
         self.accepted: list[dict[str, Any]] = []
         self._requested: set[str] = set()
@@ -63,7 +65,7 @@ class Replay:
 
     def begin(self) -> None:
         """Forget the last bucket."""
-        self.known, self.results, self._requested = {}, {}, set()
+        self.known, self.results, self._payers, self._requested = {}, {}, {}, set()
 
     def know(self, row: Mapping[str, Any]) -> None:
         """A stored reply, as JSON-ready values; the newest of a key counts."""
@@ -75,11 +77,17 @@ class Replay:
             vector = row.get("vector")
             self.known[row["key"]] = {**row, "vector": base64.b64decode(vector) if vector else None}
 
-    def learn(self, line: str) -> None:
-        """A line of a batch's output or error file; one that holds an answer counts before one that does not."""
-        id, result = wire.batch_result(line)
-        if isinstance(result, bytes) or id not in self.results:
+    def learn(self, line: str, run_id: str | None = None) -> None:
+        """A line of a batch's output or error file, asked by `run_id` (None: this run). The first that holds an answer counts,
+        and any that does counts before one that does not. A line that cannot be read is none."""
+        try:
+            id, result = wire.batch_result(line)
+        except ValueError:
+            return
+        before = self.results.get(id)
+        if before is None or (isinstance(result, bytes) and not isinstance(before, bytes)):
             self.results[id] = result
+            self._payers[id] = run_id or self._run_id
 
     def score(self, use: MetricUse, sample: Sample) -> Score | None:
         """The score, or None where a reply is missing."""
@@ -117,37 +125,42 @@ class Replay:
             while True:
                 part = whole if turn.prompt is prompt else desk.rendering.render(turn.prompt, whole.language)
                 body, tokens = desk.chat.body(part, turn.note, turn.max_output_tokens), length.tokens(part.data)
+                request = Request(f"{whole.key}-{number}", place, "chat/completions", body.decode(),
+                                  length.INSTRUCTION_TOKENS + tokens)
                 try:
-                    said = self._result(Request(f"{whole.key}-{number}", place, "chat/completions", body.decode(),
-                                                length.INSTRUCTION_TOKENS + tokens))
+                    completion = self._result(request, lambda said: wire.completion(said, 0.0))
                 except JudgeFault as fault:
                     turn, number = talk.send(budget_refused(turn, fault)), number + 1
                     continue
-                if said is None:
+                if completion is None:
                     return None
-                turn, number = talk.send(_completion(said)), number + 1
+                turn, number = talk.send(completion), number + 1
         except StopIteration as end:
-            return self._accept(answer_row(whole, judge.model, end.value))
+            return self._accept(answer_row(whole, judge.model, end.value), request)
 
     def _vector(self, place: int, desk: Desk, key: str, prompt: Embed) -> Mapping[str, Any] | None:
         settings = desk.endpoint
         assert isinstance(settings, HttpEmbeddings)
         body = wire.embeddings_body(settings, desk.transport, [prompt.text]).decode()
-        said = self._result(Request(f"{key}-0", place, "embeddings", body, length.tokens(prompt.text)))
-        if said is None:
+        request = Request(f"{key}-0", place, "embeddings", body, length.tokens(prompt.text))
+        answer = self._result(request, lambda said: wire.embeddings(said, 1, 0.0))
+        if answer is None:
             return None
-        try:
-            [vector], usage, served = wire.embeddings(said, 1, 0.0)
-        except wire.Unanswered as refusal:
-            raise JudgeFault(refusal.code, refusal.reason) from refusal
+        [vector], usage, served = answer
         row = vector_row(key, prompt.kind, settings.model, vector, usage, served)
-        return self._accept(row) if np.isfinite(vector).all() and vector.any() else row
+        return self._accept(row, request) if np.isfinite(vector).all() and vector.any() else row
 
-    def _result(self, request: Request) -> bytes | None:
-        """What came for a request; None, and the request noted, where it is to be asked (again). Raises JudgeFault."""
+    def _result(self, request: Request, parse: Callable[[bytes], T]) -> T | None:
+        """What came for a request, parsed; None, and the request noted, if it is to be asked (again). Raises JudgeFault.
+
+        A body that is no answer counts as what `parse` calls it: servers report errors with status 200, too.
+        """
         result = self.results.get(request.id)
         if isinstance(result, bytes):
-            return result
+            try:
+                return parse(result)
+            except wire.Unanswered as refusal:
+                result = refusal
         if result is not None and (self._unanswered or not result.transient):
             raise JudgeFault(result.code, result.reason) from result
         if self._unanswered:
@@ -157,18 +170,12 @@ class Replay:
             self.requests.append(request)
         return None
 
-    def _accept(self, row: dict[str, Any]) -> Mapping[str, Any]:
-        row = {**row, "created_at": time.time(), "run_id": self._run_id}
+    def _accept(self, row: dict[str, Any], last: Request) -> Mapping[str, Any]:
+        """The row to store. It belongs to the run that asked for it, so that no other counts what it took."""
+        row = {**row, "created_at": time.time(), "run_id": self._payers.get(last.id, self._run_id)}
         self.known[row["key"]] = row
         self.accepted.append(row)
         return row
-
-
-def _completion(body: bytes) -> Completion:
-    try:
-        return wire.completion(body, 0.0)
-    except wire.Unanswered as refusal:
-        raise JudgeFault(refusal.code, refusal.reason) from refusal
 
 
 def as_json(row: Mapping[str, Any]) -> str:

@@ -205,16 +205,31 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
 
     Raises ValueError for a line that is none.
     """
-    said = json.loads(line)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it is not UTF-8") from None
+    try:
+        said = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(said, Mapping) or not isinstance(said.get("custom_id"), str):
         raise ValueError("it has no custom_id")
-    response, error = said.get("response"), said.get("error")
-    if isinstance(response, Mapping) and "body" in response:
-        body = _quoted(response["body"]).encode()
-        status = response.get("status_code", 200)
-        return said["custom_id"], body if status == 200 else refused(int(status), {}, body)
-    reason = error.get("message") or error.get("code") if isinstance(error, Mapping) else error
-    return said["custom_id"], Unanswered("JUDGE_HTTP", well_formed(f"the batch brought no answer: {reason}"), transient=True)
+    id, response, fault = said["custom_id"], said.get("response"), said.get("error")
+    if isinstance(response, Mapping) and response.get("body") is not None:
+        content = response["body"]
+        body = well_formed(content if isinstance(content, str) else _quoted(content)).encode()
+        status = response.get("status_code")
+        try:
+            number = 200 if status is None else int(status)
+        except (TypeError, ValueError, OverflowError):
+            shown = well_formed(_quoted(status)[:40])
+            return id, Unanswered("JUDGE_HTTP", f"the batch's answer has the status {shown}", transient=True)
+        return id, body if number == 200 else refused(number, {}, body)
+    reason = fault.get("message") or fault.get("code") if isinstance(fault, Mapping) else fault
+    return id, Unanswered("JUDGE_HTTP", well_formed(f"the batch brought no answer: {reason}"), transient=True)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from rageval_spark.errors import ConfigError, JudgeFault
+from rageval_spark.measures.side_by_side import ask, ask_together
 from rageval_spark.measures.vectors import similarity
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.claims import VerifyClaims
 from rageval_spark.prompts.items import Decision
 from rageval_spark.prompts.language import normalised
-from rageval_spark.prompts.steps import claims_of, shown
+from rageval_spark.prompts.steps import ClaimList, claims_of, shown
 from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score, Skip
 
@@ -25,9 +26,10 @@ class AnswerCorrectness(Metric):
     reference's claims that the response supports, F = (1 + beta^2) P R / (beta^2 P + R); `weights` are those of F and of
     the cosine of the embeddings (0.75, 0.25), which is not asked for where its weight is 0. 1 without a prompt where the
     texts are equal; 0 where the response is blank, or where one of the two declines to answer and the other does not.
+    Several references are alternatives: each is compared by itself, and the best score counts.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE), and where both decline (BOTH_REFUSED).
     Prompts: 2 to list the claims of both, 1 per 20 claims of each to verify them; 1 or 2 more for a text of which
-    none were listed; 2 embeddings.
+    none were listed; 2 embeddings; for each further reference the same but the claims of the response.
     Source: RAGAS answer correctness with the claim precision and recall of RAGChecker (arXiv 2408.08067).
     """
 
@@ -51,23 +53,40 @@ class AnswerCorrectness(Metric):
     def score(self, sample: Sample) -> Flow:
         if sample.response is None:
             return Score.skipped("NO_ANSWER")
-        reference = sample.reference_text
-        if blank(reference):
+        references = {rank: text for rank, text in enumerate(sample.reference or (), 1) if not blank(text)}
+        if not references:
             return Score.skipped("NO_REFERENCE")
         if blank(sample.response):
             return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",))
-        if normalised(sample.response) == normalised(reference):
-            return Score.of(1.0, "response and reference are equal")
-        claims, expected = (yield from _claims_of(sample, sample.response)), (yield from _claims_of(sample, reference))
-        if claims is None or expected is None:
-            if claims is expected:
+        equal = [rank for rank, text in references.items() if normalised(text) == normalised(sample.response)]
+        if equal:
+            return Score.of(1.0, "response and reference are equal", reference=equal[0])
+        claims, *expected = yield from ask_together(
+            *(_claims_of(sample, text) for text in (sample.response, *references.values())))
+        claimed = {rank: listed for rank, listed in zip(references, expected, strict=True) if listed is not None}
+        if claims is None:
+            if len(claimed) < len(references):
                 return Score.skipped("BOTH_REFUSED", flags=("REFUSAL",))
-            who = "response" if claims is None else "reference"
-            return Score.of(0.0, f"the {who} declines to answer", flags=("REFUSAL",) if claims is None else ())
+            return Score.of(0.0, "the response declines to answer", flags=("REFUSAL",))
+        if not claimed:
+            return Score.of(0.0, "the reference declines to answer")
+        outcomes = yield from ask_together(
+            *(self._compare(sample.response, claims, references[rank], listed) for rank, listed in claimed.items()))
+        compared: dict[int, Score] = dict(zip(claimed, outcomes, strict=True))
+        if failed := [score for score in compared.values() if score.status == "failed"]:
+            return failed[0]  # the best of the others might not be the best of all
+        best = max(compared, key=lambda rank: compared[rank].value or 0.0)
+        if len(references) > 1:
+            return replace(compared[best], details={**compared[best].details, "reference": best})
+        return compared[best]
+
+    def _compare(self, response: str, claims: ClaimList, reference: str, expected: ClaimList) -> Flow:
+        """The score by one reference. The embeddings are asked for together with the verdicts."""
         flags = (*claims.flags, *expected.flags)
-        by_reference, by_response = yield [
-            VerifyClaims(claims.claims, text=reference, question=claims.question),
-            VerifyClaims(expected.claims, text=sample.response, question=expected.question)]
+        verify = ask([VerifyClaims(claims.claims, text=reference, question=claims.question),
+                      VerifyClaims(expected.claims, text=response, question=expected.question)])
+        flows = [verify, similarity(response, [reference])] if self.weights[1] else [verify]
+        (by_reference, by_response), *similar = yield from ask_together(*flows)
         for answer in (by_reference, by_response):
             if isinstance(answer, JudgeFault):
                 return Score.failed(answer.code, answer.reason, flags=flags)
@@ -78,8 +97,7 @@ class AnswerCorrectness(Metric):
                                    "reference_claims": shown(by_response, expected.claims, "verdict"),
                                    "precision": precision, "recall": recall, "f": f}
         value = f
-        if self.weights[1]:
-            cosine, clamped = yield from similarity(sample.response, [reference])
+        for cosine, clamped in similar:
             value = (self.weights[0] * f + self.weights[1] * cosine) / sum(self.weights)
             details["cosine"], flags = cosine, (*flags, *clamped)
         return Score.of(value, f"claims: precision {precision:.2f}, recall {recall:.2f}", flags=flags, **details)

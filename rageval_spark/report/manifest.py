@@ -14,6 +14,9 @@ from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.prompts.kinds import wording_version
 
+MAKING = ("config", "field_groups", "judges")
+"""What of a manifest says how the run's scores come about."""
+
 
 class Manifest:
     """The manifest of one run; written when it begins, and with status "complete" as the last of its files."""
@@ -36,12 +39,23 @@ class Manifest:
             "began_at": _now(),
         }
         self.what: dict[str, Any] = json.loads(json.dumps(what, default=str))
+        before = self._before()
+        if before.get("status", "complete") != "complete" and "began_at" in before:
+            self.what["began_at"] = before["began_at"]  # a run that goes on has begun when its first process did
+
+    @property
+    def began(self) -> float:
+        """When the run began, in seconds since 1970."""
+        return datetime.fromisoformat(self.what["began_at"]).timestamp()
+
+    def made_like(self, other: Mapping[str, Any]) -> bool:
+        """Whether another run's manifest says that it asks the same in the same way."""
+        return all(other.get(name) == self.what[name] for name in (*MAKING, "name", "slices"))
 
     def replaces_another(self) -> bool:
         """Whether a run of this id is complete, but was made otherwise."""
         before = self._before()
-        return bool(before.get("status") == "complete"
-                    and any(before.get(name) != self.what[name] for name in ("config", "field_groups", "judges")))
+        return bool(before.get("status") == "complete" and any(before.get(name) != self.what[name] for name in MAKING))
 
     def resumes(self) -> bool:
         """Whether a run of this id was begun and not all of it was judged: it broke off, or reached a limit."""
@@ -49,11 +63,7 @@ class Manifest:
         return before.get("status", "complete") != "complete" or bool(before.get("limits_reached"))
 
     def _before(self) -> dict[str, Any]:
-        try:
-            before: dict[str, Any] = self._folder.read_json("manifest.json")
-        except (FileNotFoundError, ValueError):
-            return {}
-        return before
+        return manifest_of(self._folder)
 
     def begin(self) -> None:
         self._folder.write_json("manifest.json", {**self.what, "status": "running"})
@@ -61,6 +71,15 @@ class Manifest:
     def end(self, status: str, **more: Any) -> None:
         """Note how the run ended: "complete", "failed" or "interrupted"."""
         self._folder.write_json("manifest.json", {**self.what, "status": status, "ended_at": _now(), **more})
+
+
+def manifest_of(folder: Folder) -> dict[str, Any]:
+    """The manifest in a run's folder; empty if there is none that can be read."""
+    try:
+        manifest = folder.read_json("manifest.json")
+    except (FileNotFoundError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _now() -> str:

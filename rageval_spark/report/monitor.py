@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from rageval_spark.report.alerts import number
-from rageval_spark.report.terminal import console
+from rageval_spark.report.terminal import console, spent
 
 MOST_DAYS = 7
 """The last days that are shown beside each other; all are in the figures."""
@@ -28,6 +28,8 @@ def show(summary: Mapping[str, Any]) -> None:
     out.print(table)
     for drift in summary["drift"]:
         out.print(f"{'DRIFT: ' if drift['differs'] else ''}{drift['said']}", soft_wrap=True)
+    if summary["usage"]["prompts"] or summary["usage"]["reused"]:
+        out.print(spent(summary["usage"]))
     for path in summary["picks"]:
         out.print(f"picked for people to judge: {path}", soft_wrap=True)
     for note in summary["notes"]:

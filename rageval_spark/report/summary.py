@@ -17,10 +17,11 @@ SCALED = ("average", "min", "max", "std_dev", "p10", "p50", "p90", "ci_low", "ci
 
 def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally, usage: Mapping[str, Any], scale: int,
                gates: Sequence[GateResult], served_models: Sequence[str], noise: Mapping[str, Any] | None = None,
-               sample: Mapping[str, Any] | None = None, diagnosis: Sequence[Finding] = ()) -> dict[str, Any]:
+               sample: Mapping[str, Any] | None = None, diagnosis: Sequence[Finding] = (),
+               notes: Sequence[str] = ()) -> dict[str, Any]:
     """The summary as JSON-ready values. Scores are on the config's scale, shares and coverage in [0, 1]. `sample`
     tells which part of the dataset was chosen (None: all); averages are then weighted, while counts and `score` are of
-    what was judged.
+    what was judged. `notes` are sentences on what could not be used of what the run was given.
 
     `task_name` to `metrics_score` have the layout that Dingo's summaries have.
     """
@@ -36,7 +37,7 @@ def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally
         "slices": [_sliced(row, scale) for row in stats if row["slice"] is not None],
         "usage": dict(usage), "served_models": list(served_models),
         "diagnosis": [finding.to_dict(scale) for finding in diagnosis], "noise": noise,
-        "gates": [asdict(gate) for gate in gates],
+        "gates": [asdict(gate) for gate in gates], "notes": list(notes),
     }
 
 

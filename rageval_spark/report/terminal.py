@@ -52,11 +52,11 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
               f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")
     usage = summary["usage"]
     if usage["prompts"] or usage["reused"]:
-        cost = f"{usage['cost']:.4f}" if usage["cost"] is not None else \
-            f"unknown (no price given for {', '.join(usage['unpriced'])})"
         earlier = usage["earlier"].get("prompts")
         before = f"; attempts before: {earlier:,.0f} prompts" if earlier else ""
-        out.print(f"{counted(usage['prompts'], 'prompt')}, {usage['reused']:,} reused; cost {cost}{before}")
+        out.print(f"{spent(usage)}{before}")
+    for note in summary.get("notes", ()):
+        out.print(f"note: {note}", soft_wrap=True)
     for failure in failures:
         out.print(f"failed with {failure['code']}, {failure['count']:,} times; once, in {failure['metric']} of "
                   f"{failure['sample_id']}: {cut(failure['reason'])}", soft_wrap=True)
@@ -70,6 +70,13 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
         out.print(f"  {sample}")
         for line in _missed(scores, summary["scale"], several):
             out.print(f"    {line}", soft_wrap=True)
+
+
+def spent(usage: Mapping[str, Any]) -> str:
+    """The prompts of a run and their cost."""
+    cost = f"{usage['cost']:.4f}" if usage["cost"] is not None else \
+        f"unknown (no price given for {', '.join(usage['unpriced'])})"
+    return f"{counted(usage['prompts'], 'prompt')}, {usage['reused']:,} reused; cost {cost}"
 
 
 def _again(noise: Mapping[str, Any] | None, scale: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from rageval_spark.engine import work as works
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import Plan
 from rageval_spark.engine.replay import Replay, as_json
+from rageval_spark.engine.round_files import CHAT
 from rageval_spark.engine.work import Scored, Work, sample_of
 from rageval_spark.sample import Sample
 from rageval_spark.spark.score import record
@@ -28,8 +29,6 @@ FOUND = "what string, id string, bucket int, endpoint int, path string, body str
 """What a pass finds: requests for what is missing, and replies that results became (`body` is the row as JSON)."""
 FOUND_COLUMNS = [column.split()[0] for column in FOUND.split(", ")]
 ROWS_AT_ONCE = 200
-CHAT = "chat/completions"
-TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
 STORED = """
 key string, kind string, model string, served_model string, fingerprint string, reply string, raw array<string>,
 flags array<string>, vector string, prompt_tokens long, completion_tokens long, cached_tokens long, latency_ms double,
@@ -39,11 +38,13 @@ created_at double, run_id string
 
 
 def stream(samples: DataFrame, replies: DataFrame, results: DataFrame | None, tasks: int) -> DataFrame:
-    """Everything a pass reads: per bucket its replies, its results, its samples."""
+    """Everything a pass reads: per bucket its replies, its results, its samples. The id of a result's row is that of the run
+    that asked for it."""
     nothing = F.lit(None).cast("string")
 
     def shaped(rows: DataFrame, place: int) -> DataFrame:
-        return rows.select("bucket", F.lit(place).alias("place"), nothing.alias("sample_id"), F.col("said").alias("sample"),
+        asker = F.col("run_id") if "run_id" in rows.columns else nothing
+        return rows.select("bucket", F.lit(place).alias("place"), asker.alias("sample_id"), F.col("said").alias("sample"),
                            nothing.alias("slices"), nothing.alias("fault"), F.lit(None).cast("double").alias("weight"))
 
     rows = samples.select("bucket", F.lit(SAMPLE).alias("place"), "sample_id", "sample", "slices", "fault", "weight")
@@ -105,32 +106,40 @@ def asked(spark: SparkSession, path: str) -> Iterator[tuple[str, int, str, str, 
     yield from rows.select("id", "endpoint", "path", "body", "tokens").toLocalIterator()
 
 
-def took(found: DataFrame) -> list[Row]:
-    """What the replies that a pass found took, each counted once: sums by model, served model and kind, and whether
-    the server left a number out."""
-    rows = found.where("what = 'reply'").dropDuplicates(["id"]).select(F.from_json("body", STORED).alias("row")).select("row.*")
-    return rows.groupBy("model", "served_model", "kind").agg(
-        F.count("*").alias("count"), *[F.sum(name).alias(name) for name in TOKENS],
-        *[F.max(F.col(name).isNull()).alias(f"no_{name}") for name in TOKENS]).collect()
-
-
 def reused(spark: SparkSession, scores: str) -> int:
     """How many prompts of a table of scores were paid for before."""
     [row] = spark.read.schema(SCORES).parquet(scores).agg(F.sum("n_reused")).collect()
     return row[0] or 0
 
 
-def results(spark: SparkSession, prompts: Sequence[str], files: Sequence[str]) -> DataFrame | None:
-    """Lines of batch output files by the buckets that wait for them; None where there are none.
+def results(spark: SparkSession, prompts: Sequence[str], files: Mapping[str, Sequence[str]]) -> DataFrame | None:
+    """Usable lines of reply files by the buckets that wait for them, with the run that asked; None if there are none.
 
-    `prompts` are the tables that `requests` made.
+    `prompts` are the tables that `requests` made, `files` are by run and as engine.reply_files writes them.
     """
-    if not files:
+    lines: DataFrame | None = None
+    for run_id, paths in files.items():
+        id, said = F.substring_index("value", "\t", 1).alias("id"), F.expr("substr(value, instr(value, '\t') + 1)").alias("said")
+        some = spark.read.text(list(paths)).select(id, said, F.lit(run_id).alias("run_id"))
+        lines = some if lines is None else lines.unionByName(some)
+    if lines is None:
         return None
-    id = F.get_json_object("value", "$.custom_id").alias("id")
-    lines = spark.read.text(list(files)).select(id, F.col("value").alias("said"))
     asked = spark.read.parquet(*prompts).select("id", F.explode("buckets").alias("bucket")).distinct()
-    return lines.join(asked, "id").select("bucket", "said")
+    return lines.join(asked, "id").select("bucket", "said", "run_id")
+
+
+def divide(spark: SparkSession, missing: DataFrame, waiting: Sequence[Sequence[str]]) -> tuple[DataFrame, list[int]]:
+    """Those of the missing requests that stand in none of these files of requests, and the indices of the lists of files in
+    which some stand: they were asked before, and their answers are still to come."""
+    ids: DataFrame | None = None
+    for index, files in enumerate(waiting):
+        id = F.get_json_object("value", "$.custom_id").alias("id")
+        some = spark.read.text(list(files)).select(id, F.lit(index).alias("place"))
+        ids = some if ids is None else ids.unionByName(some)
+    if ids is None:
+        return missing, []
+    needed = [row.place for row in missing.join(ids, "id").select("place").distinct().collect()]
+    return missing.join(ids, "id", "left_anti") if needed else missing, sorted(needed)
 
 
 def collecting(work: Work) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
@@ -186,7 +195,7 @@ def _samples(frames: Iterator[pd.DataFrame], replay: Replay) -> Iterator[works.R
             if place == REPLY:
                 replay.know(json.loads(said))
             elif place == RESULT:
-                replay.learn(said)
+                replay.learn(said, sample_id)
             else:
                 yield works.Row(sample_id, int(of), json.loads(said), json.loads(slices), fault, weight)
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from rageval_spark.errors import ConfigError, JudgeFault
+from rageval_spark.metric import Reply
+from rageval_spark.metric import play as drive
 from rageval_spark.metrics.answer_correctness import AnswerCorrectness
+from rageval_spark.sample import Sample
 from tests.playing import kinds, played
 
 SAMPLE = {"question": "Q?", "answer": "The answer is long enough to hold a claim, and then another one.",
@@ -121,3 +124,43 @@ def test_a_short_answer_and_a_short_reference_are_read_with_the_question() -> No
     assert (score.value, score.flags) == (1.0, ("SINGLE_CLAIM_FALLBACK",))
     assert [(one.claims, one.text, one.question) for one in asked if one.kind == "verify_claims"] == [
         (((1, "Seine"),), "the Seine", "Which river?"), (((1, "the Seine"),), "Seine", "Which river?")]
+
+
+@pytest.mark.parametrize("references", [["Bern", "Zurich"], ["Zurich", " bern "], ["", "Bern"]])
+def test_a_response_that_equals_one_of_several_references_is_right_without_a_prompt(references: list[str]) -> None:
+    score, asked = played(AnswerCorrectness(), {"question": "Capital?", "answer": "Bern", "reference": references})
+    assert (score.value, asked) == (1.0, [])
+
+
+def test_the_best_of_several_references_counts() -> None:
+    """By the second: precision 1/1, recall 1/2, F 2/3, cosine 1; by the first: nothing at all, cosine 0."""
+    row = {"question": "?", "answer": "This is the answer.", "reference": ["This is something else.", "This is the reference."]}
+    claims = {"This is the answer.": ["x"], "This is something else.": ["y", "z"], "This is the reference.": ["x", "w"]}
+
+    def verified(prompt: Any) -> Any:
+        return {"verdicts": [{"id": id, "verdict": int(text in claims[prompt.text])} for id, text in prompt.claims]}
+
+    vectors = {"This is the answer.": [1.0, 0.0], "This is something else.": [0.0, 1.0], "This is the reference.": [1.0, 0.0]}
+    score, asked = played(AnswerCorrectness(), row, list_claims=lambda prompt: {"claims": [
+        {"id": id, "text": text} for id, text in enumerate(claims[prompt.text], 1)]}, verify_claims=verified,
+        embed=lambda prompt: vectors[prompt.text])
+    assert score.value == pytest.approx(0.75 * 2 / 3 + 0.25)
+    assert score.details["reference"] == 2
+    assert kinds(asked).count("list_claims") == 3
+
+
+def test_a_response_that_declines_is_held_against_the_references_that_do_not() -> None:
+    row = {**SAMPLE, "reference": ["It is not known.", "It is five metres, and that was measured."]}
+    score, _ = played(AnswerCorrectness(), row, detect_refusal={"refused": 1},
+                      list_claims=lambda prompt: {"claims": [{"id": 1, "text": "x"}] if "five" in prompt.text else []})
+    assert score.code == "BOTH_REFUSED"
+    score, _ = played(AnswerCorrectness(), {**row, "reference": row["reference"][1:]}, detect_refusal={"refused": 1},
+                      list_claims=lambda prompt: {"claims": [{"id": 1, "text": "x"}] if "five" in prompt.text else []})
+    assert (score.value, score.flags) == (0.0, ("REFUSAL",))
+
+
+def test_two_rounds_are_enough() -> None:
+    game = drive(AnswerCorrectness(), Sample.parse(SAMPLE))
+    assert kinds(next(game)) == ["list_claims"] * 2
+    listed = [Reply(value=["one", "two"])] * 2
+    assert kinds(game.send(listed)) == ["verify_claims"] * 2 + ["embed"] * 2

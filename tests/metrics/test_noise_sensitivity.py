@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from rageval_spark.errors import JudgeFault
+from rageval_spark.metric import play as drive
 from rageval_spark.metrics.noise_sensitivity import NoiseSensitivity
+from rageval_spark.sample import Sample
 from tests.playing import kinds, played
 
 SAMPLE = {"question": "?", "answer": "A.", "reference": "R.", "contexts": ["first", "second"]}
@@ -38,16 +40,37 @@ def play(mode: Any, by_reference: list[int], by_chunk: dict[str, list[Any]], **f
     ],
 )
 def test_vectors(by_reference: list[int], first: list[int], second: list[int], relevant: float, irrelevant: float) -> None:
-    for mode, value in (("relevant", relevant), ("irrelevant", irrelevant)):
+    for mode, value in (("relevant", relevant), ("irrelevant", irrelevant), ("both", relevant + irrelevant)):
         score, asked = play(mode, by_reference, {"first": first, "second": second})
         assert score.value == pytest.approx(value)
+        assert score.measures == pytest.approx({"relevant": relevant, "irrelevant": irrelevant, "samples": 1.0})
         assert kinds(asked) == ["list_claims"] * 2 + ["verify_claims"] * 3
         assert asked[2].text == "R."
 
 
 def test_lower_is_better_and_the_modes_have_their_names() -> None:
     assert NoiseSensitivity.direction == "lower"
-    assert (NoiseSensitivity().suffix, NoiseSensitivity("irrelevant").suffix) == ("", "_irrelevant")
+    assert [NoiseSensitivity(mode).suffix for mode in ("both", "relevant", "irrelevant")] == ["", "_relevant", "_irrelevant"]
+
+
+def test_an_answer_that_repeats_a_wrong_chunk_is_noisy_by_default() -> None:
+    """Of the only chunk that misleads the answer nothing is right, so it is no relevant one."""
+    listed = lambda prompt: {"claims": [{"id": i, "text": text} for i, text in enumerate(CLAIMS[prompt.text], 1)]}  # noqa: E731
+    verified = lambda prompt: {"verdicts": [  # noqa: E731
+        {"id": id, "verdict": int(text.startswith("a") and prompt.text is None)} for id, text in prompt.claims]}
+    score, _ = played(NoiseSensitivity(), {**SAMPLE, "contexts": ["wrong"]}, list_claims=listed, verify_claims=verified)
+    assert (score.value, score.details["relevant"], score.details["irrelevant"]) == (1.0, 0.0, 1.0)
+
+
+def test_the_parts_are_averaged_over_samples() -> None:
+    assert NoiseSensitivity().extra({"relevant": 0.5, "irrelevant": 1.5, "samples": 4.0}) == {
+        "relevant_noise": 0.125, "irrelevant_noise": 0.375}
+    assert NoiseSensitivity().extra({}) == {}
+
+
+def test_both_texts_are_listed_in_one_round() -> None:
+    game = drive(NoiseSensitivity(), Sample.parse(SAMPLE))
+    assert [prompt.text for prompt in next(game)] == ["A.", "R."]
 
 
 @pytest.mark.parametrize(

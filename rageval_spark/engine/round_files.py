@@ -1,0 +1,117 @@
+"""The rounds of runs that are answered by batches or files, as they lie on disk."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rageval_spark.engine.files import Folder
+from rageval_spark.engine.reply_files import Receipt, check
+
+log = logging.getLogger(__name__)
+
+STATE = "round.json"
+CHAT = "chat/completions"
+
+
+@dataclass
+class Round:
+    """One round on disk: the run that asked it, its number in that run, its files of requests, and where each stands.
+    `missing` is the same number for the same requests, `parts` are the values of the state file."""
+
+    folder: Folder
+    run_id: str
+    mode: str
+    number: int
+    missing: int
+    began: float
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    closed: bool = False
+
+    @classmethod
+    def read(cls, folder: Folder) -> Round:
+        return cls(folder, **folder.read_json(STATE))
+
+    @property
+    def open_parts(self) -> list[dict[str, Any]]:
+        return [part for part in self.parts if not part["answered"]]
+
+    @property
+    def usable(self) -> list[str]:
+        """The files of usable replies, as Spark takes them."""
+        return [self.folder.for_spark(answers_file(part)) for part in self.parts if part["answered"]]
+
+    def receipts(self) -> Iterator[tuple[dict[str, Any], Receipt]]:
+        for part in self.parts:
+            if part.get("receipt"):
+                yield part, Receipt.from_json(part["receipt"])
+
+    def name_of(self, part: Mapping[str, Any]) -> str:
+        """The reply file of a part, as users know it."""
+        return f"batches/{self.folder.uri.rsplit('/', 1)[-1]}/{part['replies']}"
+
+    def save(self) -> None:
+        values = {name: value for name, value in vars(self).items() if name != "folder"}
+        self.folder.write_json(STATE, values)
+
+
+def rounds_of(output: Folder) -> list[Round]:
+    """The rounds of all runs of an output, oldest first; those without a state, whose files are not all written, are none."""
+    batches = output / "batches"
+    rounds = []
+    for folder in (batches / name for name in batches.folders()):
+        if not folder.exists(STATE):
+            continue
+        try:
+            rounds.append(Round.read(folder))
+        except (ValueError, TypeError) as error:
+            log.warning("%s/%s cannot be read and is left out: %s", folder, STATE, error)
+    return rounds
+
+
+def take_in(round: Round, part: dict[str, Any]) -> bool:
+    """Check the reply file of a part if there is one that was not seen as it is now; whether there was.
+
+    A file none of whose lines answers a request leaves the part open: it is empty, or belongs to something else. What an
+    earlier state of the file answered stands: it is in the store, and was counted.
+    """
+    stamps = {name: round.folder.stamp(name) for name in (part["replies"], f"{part['replies']}.gz")}
+    name, stamp = next(((name, stamp) for name, stamp in stamps.items() if stamp), (None, None))
+    if name is None or stamp == part.get("stamp"):
+        return False
+    with round.folder.reading(part["requests"]) as lines:
+        asked = {json.loads(line)["custom_id"] for line in _split(lines)}
+    before = round.folder.read(answers_file(part)) if part["answered"] else b""
+    with round.folder.reading(name) as replies, round.folder.writing(answers_file(part)) as answers:
+        receipt = check(replies, asked, part["path"] != CHAT, answers.write, before)
+    part.update(stamp=stamp, receipt=receipt.to_json(), answered=receipt.fits or round.mode == "batch")
+    round.save()
+    for sentence in receipt.sentences(round.name_of(part)):
+        log.warning("%s", sentence)
+    return True
+
+
+def answers_file(part: Mapping[str, Any]) -> str:
+    """The name of the file of a part's usable replies."""
+    return str(part["replies"]).replace("replies", "answers")
+
+
+def problems_of(round: Round, part: Mapping[str, Any]) -> list[str]:
+    """Why the reply file that is there does not answer a part."""
+    receipt = Receipt.from_json(part["receipt"])
+    if not receipt.lines:
+        return [f"{round.name_of(part)} is there, but empty."]
+    return [f"{sentence}; is it the file of another round?" for sentence in receipt.sentences(round.name_of(part))]
+
+
+def _split(stream: Any) -> Iterator[bytes]:
+    """The lines of a stream that are not blank."""
+    rest = b""
+    while piece := stream.read(1 << 20):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line for line in lines if line.strip())
+    if rest.strip():
+        yield rest
