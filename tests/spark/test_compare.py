@@ -188,6 +188,50 @@ def test_conditions_decide_the_exit_code(spark: SparkSession, tmp_path: Path) ->
     assert metric["base"]["coverage"] == 1.0
 
 
+def run_with_tenants(spark: SparkSession, folder: Path, legal: float) -> str:
+    """Scores that differ by nothing but in the tenant `legal`, whose average is lower by so much."""
+    scores: list[Line] = []
+    for place in range(240):
+        tenant = ["legal", "sales", "support", "hr", "it", "law", "press", "board"][place % 8]
+        wobble = (place // 8 % 5) / 20 + (0.02 if folder.name == "b" and place // 8 % 2 else 0.0)
+        of_tenant = legal + (place // 8 % 7) / 20 - 0.15 if tenant == "legal" and folder.name == "b" else 0.0
+        scores.append((f"s{place}", "q,a", "faithfulness", 0.7 + wobble - of_tenant, {"tenant": tenant}))
+    return written(spark, folder, scores)
+
+
+def test_a_slice_that_got_worse_is_listed_and_can_fail_a_build(spark: SparkSession, tmp_path: Path) -> None:
+    runs = [run_with_tenants(spark, tmp_path / name, 0.159) for name in "ab"]
+    done = CliRunner().invoke(app, ["compare", *runs, "--fail-on", "any worsens in tenant=legal", "--min-effect", "0.03"])
+    assert done.exit_code == 1, done.output
+    [first, *_] = [one for one in done.stdout.splitlines() if one.startswith("  ")]
+    assert first.startswith("  b is worse on faithfulness where tenant is legal by 0.1")
+    assert "FAILED: any worsens in tenant=legal (faithfulness -0.1" in done.stdout
+    told = json.loads(CliRunner().invoke(app, ["compare", *runs, "--json", "--min-effect", "0.03"]).stdout)
+    assert [one["slice_value"] for one in told["slices"] if one["listed"]] == ["legal"]
+    assert {one["verdict"] for one in told["slices"] if one["slice_value"] != "legal"} <= {"negligible", "no difference shown"}
+
+
+@pytest.mark.parametrize(("text", "code"), [
+    ("any worsens", 1), ("any drops > 0.01", 1), ("any drops > 0.9", 0), ("faithfulness drops", 1), ("faithfulness worsens", 1),
+    ("faithfulness worsens >= 0.01", 1), ("any rises > 0.1", 0), ("any worsens in lang=en", 1), ("any worsens in lang", 1),
+    ("any worsens in any slice", 1), ("faithfulness drops > 0.9 in lang=zh", 0), ("faithfulness rises", 2), ("rouge drops", 2),
+    ("any worsens in land", 2), ("any falls", 2),
+])
+def test_every_kind_of_condition_works_through_the_command(runs_of_two: list[str], text: str, code: int) -> None:
+    done = CliRunner().invoke(app, ["compare", *runs_of_two, "--fail-on", text])
+    assert done.exit_code == code, done.output
+    assert (f"FAILED: {text} (faithfulness -0." in done.stdout) is (code == 1)
+
+
+@pytest.fixture(scope="module")
+def runs_of_two(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two runs, the second of which is worse everywhere."""
+    folder = tmp_path_factory.mktemp("two")
+    base = [0.5 + place % 4 / 10 for place in range(40)]
+    worse = [score - 0.1 - place % 3 / 50 for place, score in enumerate(base)]
+    return [written(spark, folder / name, lines(scores)) for name, scores in (("a", base), ("b", worse))]
+
+
 def test_two_evaluations_are_compared_in_one_command(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(f"q{place}", f"the answer is {place}", f"the answer is {place + place % 3}", f"the answer is {place}")
             for place in range(30)]
@@ -233,3 +277,25 @@ def test_a_metric_may_not_be_worse_than_in_an_earlier_run(spark: SparkSession, t
     assert "worse by 0.300 than in tuesday by the averages of both" in again["said"]
     with pytest.raises(ConfigError, match=r"gates.exact_match.against: .* the id of a run under"):
         done("friday", 2, against="sunday")
+
+
+def test_a_slice_may_not_be_worse_than_in_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
+    from rageval_spark.run import run
+
+    def done(name: str, wrong: set[int], columns: Sequence[str] = ("tenant",)) -> dict[str, Any]:
+        rows = [{"question": f"q{place}", "answer": "wrong" if place in wrong else "right", "truth": "right",
+                 "tenant": "acme" if place < 12 else "umbrella" if place < 28 else "few"} for place in range(30)]
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        slices = {"tenant": {"max_drop": 0.2}} if "tenant" in columns else {}
+        config = parse({"input": {"path": str(tmp_path / "rows.jsonl")}, "output": {"path": str(tmp_path / "out")},
+                        "evaluate": [{"fields": {"user_input": "question", "response": "answer", "reference": "truth"},
+                                      "metrics": ["exact_match"]}], "slices": list(columns),
+                        "gates": {"exact_match": {"average": 0.1, "slices": slices}}})
+        found = run(config, run_id=name)
+        return {one["slice_value"]: (one["met"], one["found"]) for one in found.summary["gates"] if one["figure"] == "max_drop"}
+
+    assert done("plain", {0}, ()) == {}
+    without = {"acme": (None, None), "umbrella": (None, None), "few": (None, None)}
+    assert done("first", {0}) == without, "the earlier run has no such slice"
+    second = done("second", {0, 1, 2, 3, 28, 29})
+    assert second == {"acme": (False, pytest.approx(3 / 12)), "umbrella": (True, 0.0), "few": (None, pytest.approx(1.0))}

@@ -141,10 +141,8 @@ def compared(comparison: Mapping[str, Any] | None) -> dict[str, Any] | None:
     rows = [{**line, "chart": charts.difference(line["difference"], line.get("low"), line.get("high"), most)
              if line.get("difference") is not None else None} for line in lines]
     return {**comparison, "metrics": rows, "several": several, "changes": changed,
-            "slices": [line for line in comparison["slices"] if line["verdict"] in TOLD]}
-
-
-TOLD = ("better", "worse")
+            "slices": sorted((line for line in comparison["slices"] if line["listed"]),
+                             key=lambda line: (line["verdict"] not in ("better", "worse"), -abs(line["difference"])))}
 
 
 def noise(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
