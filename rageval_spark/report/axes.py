@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from rageval_spark.engine.plan import MetricUse
 from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.report.gates import reaches
-from rageval_spark.statistics.intervals import interval
+from rageval_spark.statistics.intervals import interval, likely_range
 
 Row = Mapping[str, Any]
 """A row of tables.STATS."""
@@ -140,7 +140,9 @@ def _ranks(use: MetricUse) -> float:
 def _average(axis: str, row: Row, use: MetricUse, thresholds: Thresholds) -> Reading | None:
     if row["count"] < LEAST:
         return None
-    low, high = min(row["ci_low"], row["average_low"]), max(row["ci_high"], row["average_high"])
+    low, high = likely_range(*(row[name] for name in ("ci_low", "ci_high", "average_low", "average_high", "n_failed")))
+    assert low is not None
+    assert high is not None
     return Reading(axis, use.name, type(use.metric).name, row["average"], low, high, row["count"], thresholds,
                    use.metric.direction == "lower", isinstance(use.judge, EmbeddedJudge))
 

@@ -110,13 +110,15 @@ def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
 class Tally:
     """Counts over the scores of a run: samples by outcome, and scores by label and by code.
 
-    `outcomes` has good, bad, incomplete and skipped; `labels` counts by field group and label, `codes` by field
+    `outcomes` has good, bad, incomplete and skipped, which add up to all samples; `undecided` of the skipped ones have a score,
+    but of no metric with a threshold. `labels` counts by field group and label, `codes` by field
     group, metric, status and code.
     """
 
     outcomes: Mapping[str, int]
     labels: Mapping[tuple[str, str], int]
     codes: Mapping[tuple[str, str, str, str], int]
+    undecided: int = 0
 
     @property
     def samples(self) -> int:
@@ -125,15 +127,19 @@ class Tally:
 
 def tally(scores: DataFrame) -> Tally:
     """Starts two jobs. A sample is bad when one of its scores misses its threshold, incomplete when none does but one
-    failed, skipped when nothing of it was scored, else good."""
+    failed, skipped when no metric with a threshold scored it, else good."""
     per_sample = scores.groupBy("sample_id").agg(
         F.max(F.when(F.col("passed").eqNullSafe(False), 1).otherwise(0)).alias("bad"),
-        F.max(F.when(F.col("status") == "failed", 1).otherwise(0)).alias("failed"), F.count("score").alias("scored"))
+        F.max(F.when(F.col("status") == "failed", 1).otherwise(0)).alias("failed"), F.count("score").alias("scored"),
+        F.count("passed").alias("decided"))
     outcome = (F.when(F.col("bad") == 1, "bad").when(F.col("failed") == 1, "incomplete")
-               .when(F.col("scored") == 0, "skipped").otherwise("good"))
+               .when(F.col("decided") == 0, "skipped").otherwise("good"))
     outcomes = {"good": 0, "bad": 0, "incomplete": 0, "skipped": 0}
-    for row in per_sample.groupBy(outcome.alias("outcome")).count().collect():
+    undecided = 0
+    open_ended = F.count_if((outcome == "skipped") & (F.col("scored") > 0)).alias("undecided")
+    for row in per_sample.groupBy(outcome.alias("outcome")).agg(F.count("*").alias("count"), open_ended).collect():
         outcomes[row["outcome"]] = row["count"]
+        undecided += row["undecided"]
     labels: dict[tuple[str, str], int] = {}
     codes: dict[tuple[str, str, str, str], int] = {}
     for row in scores.groupBy("field_group", "metric", "status", "code", "label").count().collect():
@@ -141,4 +147,4 @@ def tally(scores: DataFrame) -> Tally:
             labels[row["field_group"], row["label"]] = row["count"]
         if row["code"]:
             codes[row["field_group"], row["metric"], row["status"], row["code"]] = row["count"]
-    return Tally(outcomes, labels, codes)
+    return Tally(outcomes, labels, codes, undecided)
