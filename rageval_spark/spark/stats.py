@@ -63,17 +63,20 @@ def _aggregates(measures: Iterable[str], extremes: Sequence[str]) -> list[Column
         *(F.min(F.col("measures")[name]).alias(f"{MEASURE}least {name}") for name in extremes),
         *(F.max(F.col("measures")[name]).alias(f"{MEASURE}greatest {name}") for name in extremes),
         F.count_if(unanswered).alias("n_unanswered"),
-        F.count_if(score.isNotNull() & ~unanswered & ~F.array_contains("flags", "REFUSAL")).alias("n_answered"),
+        F.count_if(score.isNotNull() & ~unanswered & ~F.arrays_overlap("flags", F.array(F.lit("REFUSAL"), F.lit("EMPTY_ANSWER"))))
+        .alias("n_answered"),
     ]
 
 
 def _unanswered() -> Column:
     """Whether the response of a score is blank or declines to answer; false where that is right, and where it is the
     reference that declines. Never null."""
-    declines = F.array_contains("flags", "REFUSAL") & (F.coalesce("score", F.lit(0.0)) < 1)
+    wrong = F.coalesce("score", F.lit(0.0)) < 1  # a reference may be blank, too
+    declines = F.array_contains("flags", "REFUSAL") & wrong
+    blank = F.array_contains("flags", "EMPTY_ANSWER") & wrong
     about_reference = F.coalesce("code", F.lit("")).isin("NO_REFERENCE_CLAIMS", "BOTH_REFUSED")
     said = F.coalesce("code", F.lit("")).isin("NO_ANSWER", "NO_CLAIMS")
-    return F.coalesce(said | F.array_contains("flags", "EMPTY_ANSWER") | declines & ~about_reference, F.lit(False))
+    return F.coalesce(said | blank | declines & ~about_reference, F.lit(False))
 
 
 def _equal(weight: Column) -> Column:
