@@ -51,8 +51,8 @@ def test_nulls_of_a_retriever_that_is_down_count_as_empty() -> None:
     assert figure(counts, SUN, "cited") == (0.0, 25), "a row without what was retrieved has no citation to check"
     [alert] = alerted(counts, SUN, {"empty_retrieval": 0.2})
     assert (alert.raised, alert.value) == (True, pytest.approx(0.875))
-    assert notes(counts, [SUN]) == [f"null in c counts as empty, since other rows have values (empty_retrieval): 175 of 200 rows on "
-                                    f"{SUN}; they tell nothing of cited, citation_hit"]
+    assert notes(counts, [SUN]) == ["null in c counts as empty, since other rows have values (empty_retrieval): 175 of 200 rows "
+                                    f"on {SUN}; they tell nothing of cited, citation_hit"]
 
 
 def test_a_day_without_any_value_is_empty_if_another_day_has_values() -> None:

@@ -61,7 +61,8 @@ def test_skipped_where_a_field_that_is_shown_is_missing(fields: tuple[str, ...],
 def test_a_blank_response_never_passes(metric: Aspect, outcome: tuple[Any, ...]) -> None:
     result, asked = played(metric, {**SAMPLE, "answer": ""})
     assert ((result.value, result.status, result.code, result.flags), asked) == (outcome, [])
-    assert use_of(metric, JUDGE, None).passed(result) is (False if metric is METRIC else None)
+    use = use_of(metric, HttpJudge(model="m", base_url="http://127.0.0.1:1/v1"), None)
+    assert use.passed(result) is (False if metric is METRIC else None)
     unshown, [prompt] = played(replace(metric, fields=("retrieved_contexts",)), {**SAMPLE, "answer": ""},
                                check_aspect={"verdict": 1})
     assert (unshown.value, prompt.data()) == (1.0, {"contexts": ((1, "20 euros."),)})
