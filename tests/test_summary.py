@@ -78,7 +78,7 @@ def test_one_range_of_an_average_is_told_everywhere_and_it_reaches_to_what_faile
     assert "noise_sensitivity (lower is better)" in printed
     assert "at worst and at best" in printed
     manifest = {"began_at": "2026-01-01T00:00:00", "field_groups": [], "slices": ["tenant"], "config": {}, "judges": [],
-                "versions": {}, "name": "n"}
+                "versions": {}, "name": "n", "rows": 200, "ended_at": None, "wording": "w"}
     page = rendered(manifest, told, {"histograms": [], "samples": [], "notes": []})
     assert page.count("0.267 to 0.967") == 2, "of all rows and of the slice"
     assert f"{low:.3f}" not in page
