@@ -68,9 +68,8 @@ def test_dingos_scale_keeps_half_of_it(spark: SparkSession, tmp_path: Path) -> N
 
 
 def test_what_failed_is_in_the_one_range_that_is_shown(spark: SparkSession, tmp_path: Path) -> None:
-    rows = [*PERFECT, *({**row, "id": f"f{row['id']}", "retrieved_ids": [0.5]} for row in PERFECT[:10])]
-    for row in rows:
-        row["retrieved_ids"] = json.dumps(row["retrieved_ids"])
+    lost = [{**row, "id": f"f{row['id']}", "retrieved_ids": [0.5]} for row in PERFECT[:10]]
+    rows = [{**row, "retrieved_ids": json.dumps(row["retrieved_ids"])} for row in (*PERFECT, *lost)]
     done, summary, run = executed(tmp_path, rows, ["mrr"])
     stat = summary["metrics_score"][GROUP]["stats"]["mrr"]
     assert (done.exit_code, stat["n_failed"]) == (3, 10)
