@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GROUP = "retrieved_ids,relevant_ids"
-PERFECT: list[dict[str, Any]] = [{"id": str(place), "retrieved_ids": ["a", "b", "c"], "relevant_ids": ["a"]} for place in range(20)]
+PERFECT: list[dict[str, Any]] = [{"id": str(place), "retrieved_ids": ["a", "b", "c"], "relevant_ids": ["a"]}
+                                 for place in range(20)]
 
 
 def executed(folder: Path, rows: Sequence[Mapping[str, Any]], metrics: Sequence[Any], name: str = "verdicts.yaml", **config: Any,
