@@ -67,6 +67,9 @@ class Metric:
     direction: ClassVar[Literal["higher", "lower"]] = "higher"
     binary: ClassVar[bool] = False
     """True where every score is 0 or 1: its interval is Wilson's."""
+    default_threshold: ClassVar[float | None] = 0.5
+    """The score, in [0, 1], from which on a sample passes (up to which, if lower is better) unless a config gives another; None
+    if a score alone says neither good nor bad, as of a metric that a flawless system cannot bring to 1."""
     aliases: ClassVar[tuple[str, ...]] = ()
     """Names under which other tools have the same measure; a config may use them."""
     several: ClassVar[tuple[str, ...]] = ()

@@ -71,7 +71,10 @@ def _under(key: str) -> BeforeValidator:
 
 
 class MonitorConfig(Config):
-    """A whole config file of a monitor. Groups of `evaluate` without metrics only map columns."""
+    """A whole config file of a monitor. Groups of `evaluate` without metrics only map columns.
+
+    `alert_days` is of how many of the last computed days alerts are told: the latest alone unless set, since a day that was told
+    of would be told of again on each of the next; null for all."""
 
     name: str = "monitor"
     evaluate: Sequence[Group] = ()
@@ -82,7 +85,7 @@ class MonitorConfig(Config):
     first_citation: int = Field(default=1, ge=0)
     against: str | None = None
     alerts: Mapping[str, Annotated[Alert, _under("limit")]] = Field(default_factory=dict)
-    alert_days: int | None = Field(default=None, ge=1)
+    alert_days: int | None = Field(default=1, ge=1)
     picks: Annotated[Picks, _under("n")] = Picks()
     table: str | None = None
 

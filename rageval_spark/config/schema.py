@@ -83,12 +83,14 @@ class Group(Settings):
 class Figures(Settings):
     """What a metric must reach: its average, the end of the average's 95 % interval on the bad side, the share of scored
     samples that meet its threshold, the share of judgements that did not fail. For a metric of which lower is better
-    average and ci_worst are the most there may be, else all are the least."""
+    average and ci_worst are the most there may be, else all are the least. `max_drop` is how much worse the average may be than
+    in an earlier run."""
 
     average: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     ci_worst: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     pass_rate: float | None = Field(default=None, ge=0, le=1)
     coverage: float | None = Field(default=None, ge=0, le=1)
+    max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @classmethod
     def figures(cls) -> list[str]:
@@ -114,16 +116,11 @@ def _bare(given: Any) -> Any:
 class Gate(Figures):
     """What a metric must reach over all samples, and in the values of slices by column, for the run to end with 0.
 
-    `max_drop` is how much worse its average may be than in another run: the latest complete one of this name in the output
-    folder, or the one that `against` names by its id or its folder.
+    The run of `max_drop` is the latest complete one of this name in the output folder, or the one that `against` names by its
+    id or its folder.
     """
 
-    max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     against: str = LATEST
-
-    @classmethod
-    def figures(cls) -> list[str]:
-        return [*super().figures(), "max_drop"]
     slices: Mapping[str, Annotated[SliceGate, BeforeValidator(_bare)]] = Field(default_factory=dict)
 
 

@@ -18,13 +18,14 @@ from rageval_spark.score import Score
 
 @dataclass(frozen=True)
 class MetricUse:
-    """One metric as it is asked for: under which name, with which threshold (in [0, 1]), asking whom, and how often:
+    """One metric as it is asked for: under which name, with which threshold (in [0, 1]; None: no score of it passes or fails),
+    asking whom, and how often:
     of an odd number of `votes`, each with replies of its own. `repeat` other than 0 asks everything once more (metric.play).
     Raises ConfigError for another number of votes."""
 
     metric: Metric
     name: str
-    threshold: float = 0.5
+    threshold: float | None = 0.5
     judge: Judge | None = None
     embeddings: HttpEmbeddings | None = None
     votes: int = 1
@@ -43,8 +44,8 @@ class MetricUse:
         return play(self.metric, sample, limit, self.votes, self.repeat)
 
     def passed(self, score: Score) -> bool | None:
-        """Whether the score meets the threshold; None where there is none."""
-        if score.value is None:
+        """Return whether the score meets the threshold; None without a score or a threshold."""
+        if score.value is None or self.threshold is None:
             return None
         return score.value >= self.threshold if self.metric.direction == "higher" else score.value <= self.threshold
 

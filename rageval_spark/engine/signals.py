@@ -27,6 +27,8 @@ RATES: Mapping[str, tuple[str, str]] = {
     "negative_feedback": ("lower", "rated answers that people rated bad"),
 }
 """Shares of rows by name: which direction is better, and of what they are the share."""
+EMPTY = ("empty_retrieval", "empty_answer")
+"""Rates of what may be missing altogether: a null counts as empty if other rows of the window have a value."""
 ROWS, LENGTH_DRIFT, LANGUAGE_DRIFT = "rows", "question_length_drift", "question_language_drift"
 DIRECTIONS: Mapping[str, str] = {ROWS: "higher", **{name: direction for name, (direction, _) in RATES.items()},
                                  LENGTH_DRIFT: "lower", LANGUAGE_DRIFT: "lower"}
@@ -75,8 +77,9 @@ class Watch:
     def signals(self, sample: Sample, feedback: str) -> dict[str, bool]:
         """By rate whether the row counts for it; left out where the row does not tell.
 
-        Retrieval is empty where neither an id nor a chunk with a word is there; a row whose columns of both are null does not
-        tell. A citation hits where its number is that of a retrieved chunk, by their order.
+        Retrieval is empty if neither an id nor a chunk with a word is there. A row whose columns of both are null does not tell;
+        whether it counts as EMPTY can only be said of the whole window. A citation hits if its number is that of a retrieved
+        chunk, by their order.
         """
         found: dict[str, bool] = {}
         contexts, ids, answer = sample.retrieved_contexts, sample.retrieved_ids, sample.response

@@ -24,6 +24,7 @@ class CitationF1(CitationMetric):
     """
 
     name: ClassVar[str] = "citation_f1"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def score(self, sample: Sample) -> Flow:
         citations = yield from citations_of(sample, self.first)

@@ -25,6 +25,7 @@ class CitationRecall(CitationMetric):
     """
 
     name: ClassVar[str] = "citation_recall"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def score(self, sample: Sample) -> Flow:
         citations = yield from citations_of(sample, self.first)

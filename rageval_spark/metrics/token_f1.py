@@ -17,12 +17,14 @@ class TokenF1(Metric):
 
     In [0, 1], higher is better. Words are casefolded and without punctuation and a, an, the; in scripts without spaces
     each character is one. Their order does not count. 1 where neither text has a word left, 0 where one has none.
+    No threshold unless you give one: a right answer in other words does not reach 1.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE); a blank one counts, with the flag EMPTY_ANSWER.
     Prompts: none.
     Source: SQuAD 2 (arXiv 1806.03822), with Unicode's punctuation for ASCII's, so that symbols stay.
     """
 
     name: ClassVar[str] = "token_f1"
+    default_threshold: ClassVar[float | None] = None
     reads: ClassVar[tuple[str, ...]] = ("response", "reference")
     layer: ClassVar[Layer] = "end_to_end"
     aliases: ClassVar[tuple[str, ...]] = ("f1_score",)

@@ -30,6 +30,7 @@ class ToolCallF1(ToolCallMetric):
     """
 
     name: ClassVar[str] = "tool_call_f1"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def value(self, found: Matched) -> Fraction:
         return f1(found)

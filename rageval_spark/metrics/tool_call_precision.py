@@ -24,6 +24,7 @@ class ToolCallPrecision(ToolCallMetric):
     """
 
     name: ClassVar[str] = "tool_call_precision"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def value(self, found: Matched) -> Fraction:
         return precision(found)

@@ -24,6 +24,7 @@ class ToolCallRecall(ToolCallMetric):
     """
 
     name: ClassVar[str] = "tool_call_recall"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def value(self, found: Matched) -> Fraction:
         return recall(found)

@@ -21,12 +21,12 @@ CELL = ("place", "slice", "slice_value")
 @dataclass(frozen=True)
 class Match:
     """A metric under its name, the field group that it was scored through on either side, and the threshold (in [0, 1]) by
-    which its scores pass on both: at least it, or at most where `lower` is better."""
+    which its scores pass on both: at least it, or at most where `lower` is better. Without a threshold none passes or fails."""
 
     metric: str
     base: str
     new: str
-    threshold: float = 0.5
+    threshold: float | None = 0.5
     lower: bool = False
 
     @property
@@ -110,9 +110,11 @@ def paired(base: DataFrame, new: DataFrame, matches: Sequence[Match], slices: Se
 
 
 def _passed(score: Column, matches: Sequence[Match]) -> Column:
-    """Whether the average of a sample's scores meets the threshold; null where it has none."""
+    """Whether the average of a sample's scores meets the threshold; null without a score or a threshold."""
     passed: Column = F.lit(None).cast("boolean")
     for number, match in enumerate(matches):
+        if match.threshold is None:
+            continue
         meets = score <= match.threshold if match.lower else score >= match.threshold
         passed = F.when(F.col("place") == number, meets).otherwise(passed)
     return passed
