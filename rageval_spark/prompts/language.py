@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
+
+from rageval_spark.prompts.numbers import compatible
 
 LETTER = re.compile(r"[^\W\d_]")
 HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
@@ -31,6 +32,10 @@ COMMON_WORDS = {
 UNSPACED = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e00-\u0eff\u1780-\u17ff"
 TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.,-][^\W_{UNSPACED}]+)*")
 SENTENCE = re.compile(r"[^.!?。！？؟।\n]*(?:[.!?](?!\s|$|[\"'”’)\]])[^.!?。！？؟।\n]*)*(?:[.!?。！？؟।]+[\"'”’)\]」』]*|\n|$)")
+
+
+UNIT = re.compile(r"(?<=\d) ?(?:[^\W\d_]{1,2}|[^\W\d_]{0,3}[A-Z][^\W\d_]{0,3}(?<![A-Z][a-z]{2})(?<![A-Z][a-z]{3}))(?!\w)")
+"""A short word behind a number, unless only its first letter is a capital: "MW", "kWh", "m", not "Days"."""
 
 
 @lru_cache(maxsize=4096)  # every prompt over a sample asks it of the same question
@@ -80,5 +85,21 @@ def sentences(text: str) -> list[str]:
 
 
 def normalised(text: str) -> str:
-    """NFKC, casefolded, white space collapsed: texts that are equal so are the same claim or chunk."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """NFKC, casefolded, white space collapsed: texts that are equal so are the same claim or chunk.
+
+    Invisible characters do not count, powers and fractions stay apart from other numbers (`numbers.compatible`), and a
+    unit behind a number keeps its case: 5 MW is not 5 mW.
+    """
+    plain = " ".join(compatible(text).split())
+    if plain.islower():
+        return plain.casefold()
+    parts, end = [], 0
+    for unit in UNIT.finditer(plain):
+        parts += [plain[end : unit.start()].casefold(), unit[0]]
+        end = unit.end()
+    return "".join([*parts, plain[end:].casefold()])
+
+
+def detect_language(text: str) -> str | None:
+    names = {"English": "en", "German": "de", "French": "fr", "Spanish": "es", "Portuguese": "pt", "Italian": "it", "Dutch": "nl"}
+    return names.get(language_name(text) or "")
