@@ -27,7 +27,7 @@ def compare(
     min_effect: Annotated[float | None, typer.Option(
         help="The least difference that matters: smaller ones are called negligible, and no slice is listed for them.",
         show_default="0.0005 of the scale")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Rank also if too many judgements failed or samples without ids repeat.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Rank also if judgements failed or samples repeat.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
 ) -> None:
     """Say on which metrics NEW is better than BASE, by how much, and how sure that is.

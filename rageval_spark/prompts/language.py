@@ -7,7 +7,6 @@ It takes 76 MB and a second to load, so that plain English, decided by its commo
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -16,6 +15,7 @@ from typing import Any
 import sentencex
 
 from rageval_spark.prompts.abbreviations import ORDINALS, Abbreviations, abbreviations_of
+from rageval_spark.prompts.numbers import compatible
 
 LETTER = re.compile(r"[^\W\d_]")
 HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
@@ -93,6 +93,10 @@ _NO_STOP = re.compile(rf"(?<![{_STOPS}])[{_STOPS}]{{1,9}}[{_CLOSERS}]{{1,9}}(?=[
 _GLUED = re.compile(r"(?:^|[\s(])[a-zß-ÿа-я]{2,}\.$")
 _TITLE = re.compile(r"[A-ZÀ-ÞА-Я][a-zß-ÿа-я]*(?:[\s,]|$)")
 _JAPANESE_QUOTATION = re.compile(r"(?:と|って|という|との|など)")
+UNIT = re.compile(r"(?<=\d) ?(?:[^\W\d_]{1,2}|[^\W\d_]{0,3}[A-Z][^\W\d_]{0,3}(?<![A-Z][a-z]{2})(?<![A-Z][a-z]{3}))(?!\w)")
+"""A short word behind a number, unless only its first letter is a capital: "MW", "kWh", "m", not "Days"."""
+
+
 @lru_cache(maxsize=4096)  # every prompt over a sample asks it of the same question
 def prompt_language(text: str) -> str:
     """"zh" for a text that is written in Chinese, else "en": the languages that prompts are worded in."""
@@ -292,5 +296,16 @@ def _goes_on(before: str, after: str, language: str | None, known: Abbreviations
 
 
 def normalised(text: str) -> str:
-    """NFKC, casefolded, white space collapsed: texts that are equal so are the same claim or chunk."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """NFKC, casefolded, white space collapsed: texts that are equal so are the same claim or chunk.
+
+    Invisible characters do not count, powers and fractions stay apart from other numbers (`numbers.compatible`), and a
+    unit behind a number keeps its case: 5 MW is not 5 mW.
+    """
+    plain = " ".join(compatible(text).split())
+    if plain.islower():
+        return plain.casefold()
+    parts, end = [], 0
+    for unit in UNIT.finditer(plain):
+        parts += [plain[end : unit.start()].casefold(), unit[0]]
+        end = unit.end()
+    return "".join([*parts, plain[end:].casefold()])
