@@ -116,7 +116,6 @@ class Pair(NamedTuple):
         "[{'text': 'a'}, {'text': 'b', 'score': nan}]", "[{'text': 'a'}\n {'text': 'b'}]", "[np.str_('a'), np.str_('b')]",
         "array(['a', 'b'],\n      dtype='<U1')", ' ["a",\n "b"] ', "[list(['a'])]"[6:10] + ", 'b']",
     ],
-    ids=repr,
 )  # fmt: skip
 def test_contexts_of_other_libraries_and_in_cells(contexts: Any) -> None:
     assert Sample.parse({"contexts": contexts}).retrieved_contexts == ("a", "b")

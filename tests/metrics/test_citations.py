@@ -123,7 +123,7 @@ def test_a_pattern_that_never_ends_fails_the_sample() -> None:
 
 HOSTILE = [
     "[", "【", "[1]", "[[1]](", "(", "(1", "[1,", "[1-", "<sup>", "¹", "`", "```", "[^", "\n[1]: ", "References\n", "[1]\n", "1. ",
-    "[doc", "cite", "turn0search1", "](http://", "(A ", "† ", "a[0]", "[1](x", "~~~", "A b (1). ",
+    "[doc", "cite", "turn0search1", "](http://", "(A ", "† ", "a[0]", "[1](x", "~~~", "A b (1). "
 ]
 
 
