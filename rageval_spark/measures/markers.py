@@ -202,7 +202,7 @@ def _markers(text: str, contexts: int | None, first: int, pattern: str | None) -
     if pattern is not None:
         for match in regex.finditer(pattern, plain, timeout=PATTERN_TIMEOUT_S):
             if numbers := _numbers_in(match[1] or ""):
-                yield Marker(*match.span(), tuple(numbers))
+                yield Marker(match.start(), match.end(), tuple(numbers))
         return
     markers = _of_styles(plain, first)
     if not markers and unknown_marker(text) is None:
