@@ -83,9 +83,8 @@ class Gatherer:
         try:
             vectors, usage, model = await self._send([text for text, _, _ in batch], first, attempts)
         except BaseException as error:
-            refusal = error.__cause__
-            splits = len(batch) > 1 and isinstance(refusal, Unanswered) and _may_be_for_its_texts(refusal)
-            if splits and (split_for or await self._is_alive(first)):
+            refusal = _for_its_texts(error) if len(batch) > 1 else None
+            if refusal is not None and (split_for or await self._is_alive(first)):
                 half = len(batch) // 2
                 await asyncio.gather(*(self._deliver_or_split(part, refusal) for part in (batch[:half], batch[half:])))
                 return refusal if all(_is_delivered(vector) for _, _, vector in batch) else None
@@ -105,9 +104,13 @@ def _is_delivered(vector: asyncio.Future[Vector]) -> bool:
     return vector.done() and not vector.cancelled() and vector.exception() is None
 
 
-def _may_be_for_its_texts(refusal: Unanswered) -> bool:
-    """Whether one of the texts may be what the server refuses or fails at, rather than when or how much it was asked."""
-    return refusal.status in (500, 502) if refusal.transient else refusal.status is not None
+def _for_its_texts(error: BaseException) -> Unanswered | None:
+    """The refusal, if one of the texts may be what the server refuses or fails at, rather than when or how much it was asked."""
+    refusal = error.__cause__
+    if not isinstance(refusal, Unanswered):
+        return None
+    may_be = refusal.status in (500, 502) if refusal.transient else refusal.status is not None
+    return refusal if may_be else None
 
 
 def _parts(usage: Usage, count: int) -> list[Usage]:

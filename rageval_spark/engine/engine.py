@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, cast
 
 import aiohttp
 import numpy as np
 
+from rageval_spark.engine.attempts import Asking, Attempts
 from rageval_spark.engine.budget import Budget
-from rageval_spark.engine.desk import Desk, Search
+from rageval_spark.engine.desk import Desk
 from rageval_spark.engine.embeddings import Gatherer
 from rageval_spark.engine.plan import MetricUse, Plan
 from rageval_spark.engine.replies import answer_row, reply_of, vector_row
@@ -24,9 +24,9 @@ from rageval_spark.engine.window import Window
 from rageval_spark.errors import ConfigError, JudgeFault
 from rageval_spark.judges import embedded, wire
 from rageval_spark.judges.conversation import Answer, Completion, Turn, converse
-from rageval_spark.judges.dialect import Transport, may_be_about_the_form
+from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.http import post
-from rageval_spark.judges.server_errors import THROTTLED, Unanswered
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply
 from rageval_spark.prompts import length
@@ -35,8 +35,6 @@ from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.rendering import Rendered
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Usage
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Engine:
         self.counts: Counter[str] = Counter()
         self.spent: dict[str, Usage] = {}
         self.served: defaultdict[str, set[str]] = defaultdict(set)
-        self._retrying_s = 0.0
+        self._attempts = Attempts(self._budget, self.counts, self._recheck)
         self._in_flight: dict[str, asyncio.Future[Mapping[str, Any] | JudgeFault]] = {}
         self._desks = {endpoint: Desk(endpoint, plan, windows[endpoint.base_url]) for endpoint in plan.endpoints()}
         self._gatherers = {id(desk): Gatherer(endpoint.batch_size, desk.window, partial(self._embed, desk),
@@ -81,7 +79,7 @@ class Engine:
             "silent_s": round(max((desk.silent_s for desk in self._desks.values()), default=0.0), 1),
             "served": {model: sorted(served.copy()) for model, served in dict(self.served).items()},
             "waits": {"window_s": round(sum(window.waited_s for window in windows), 1),
-                      "rate_s": round(sum(window.paced_s for window in windows), 1), "retry_s": round(self._retrying_s, 1)},
+                      "rate_s": round(sum(window.paced_s for window in windows), 1), "retry_s": round(self._attempts.retrying_s, 1)},
         }
 
     async def score(self, use: MetricUse, sample: Sample, place: Place) -> Score:
@@ -206,7 +204,7 @@ class Engine:
         assert isinstance(desk.endpoint, HttpJudge)
         asking = Asking(part.kind, attempt, sent, place.order, tokens, prefix=rendered.fence,
                         enlarged=turn.max_output_tokens != desk.endpoint.max_output_tokens)
-        return await self._attempts(desk, asking, patience)
+        return await self._attempts.run(desk, asking, patience)
 
     async def _post(self, desk: Desk, path: str, body: bytes) -> tuple[bytes, float]:
         return await post(self._session, desk.endpoint, path, desk.headers, body, desk.key, desk.connection)
@@ -232,7 +230,7 @@ class Engine:
         tokens = sum(map(length.tokens, texts)) if desk.window.tokens_per_minute else 0
         patience = Patience(min(most_attempts or settings.max_attempts, settings.max_attempts), settings.deadline_s)
         asking = Asking("embed", attempt, partial(wire.embeddings_parameters, settings), order, tokens)
-        vectors = await self._attempts(desk, asking, patience)
+        vectors = await self._attempts.run(desk, asking, patience)
         self._spend(desk, vectors[1])
         return vectors
 
@@ -270,105 +268,3 @@ class Engine:
         model = desk.endpoint.label
         self.spent[model] = self.spent.get(model, Usage()) + usage
         self._budget.paid(usage, desk.endpoint.cost(usage) or 0.0)
-
-    async def _attempts(self, desk: Desk, asking: Asking[T], patience: Patience) -> T:
-        """Try until it is answered. Each attempt holds a place in the window; waits between attempts hold none."""
-        judge = isinstance(desk.endpoint, HttpJudge)
-        search: Search | None = None
-        try:
-            while True:
-                await desk.enter(asking.order, asking.tokens, asking.prefix, asking.kind, search)
-                answered, wait, refused = False, 0.0, None
-                try:
-                    await self._budget.take(judge)
-                    began = time.monotonic()
-                    form = search.form if search else desk.transport
-                    patience.begin(began)
-                    done = await asking.attempt(form)
-                    answered = True
-                    if search:
-                        desk.end_search(search, answered=True)
-                    desk.answered(began, asking.kind, form)
-                    return done
-                except Unanswered as refusal:
-                    self._budget.give_back(judge)
-                    passes = refusal.transient and not may_be_about_the_form(refusal)
-                    if search and not passes:
-                        self._next_form(search, refusal)
-                    elif not search and form is not desk.transport and not passes:
-                        pass  # the form has changed since: at once in the new one
-                    elif not search and desk.may_search(asking.kind, form, refusal, asking.enlarged):
-                        refused = refusal
-                    else:
-                        wait = await self._retry_after(desk, asking, refusal, began, patience)
-                finally:
-                    desk.window.release(asking.prefix, answered)
-                if refused is not None:
-                    search = await self._search(desk, asking, form, refused)
-                self._retrying_s += wait
-                await asyncio.sleep(wait)
-        except _Exhausted as exhausted:
-            refusal = exhausted.refusal
-            raise JudgeFault(refusal.code, refusal.reason) from refusal
-        finally:
-            if search:
-                desk.end_search(search, answered=False)
-
-    async def _retry_after(self, desk: Desk, asking: Asking[T], refusal: Unanswered, began: float, patience: Patience) -> float:
-        """Seconds until the next attempt. Raises JudgeFault if there is none. Holds the place in the window."""
-        wait = desk.wait_s(refusal, began, patience)
-        if wait is None:
-            if desk.suspect(refusal, asking.order):
-                await self._recheck(desk)
-            raise JudgeFault(refusal.code, refusal.reason) from refusal
-        if refusal.status in THROTTLED:  # keep the place for a round trip, or the next is refused at once
-            await asyncio.sleep(min(desk.window.round_trip_s, 1.0))
-        if wait:
-            cause = refusal.status or ("timeout" if refusal.code == "JUDGE_TIMEOUT" else "no connection")
-            self.counts[f"retry_{cause}"] += 1
-        return wait
-
-    def _next_form(self, search: Search, refusal: Unanswered) -> None:
-        """Go on to the next form of a search. Raises _Exhausted if there is none."""
-        try:
-            search.form = search.forms.send(refusal)
-        except StopIteration:
-            raise _Exhausted(search.first if may_be_about_the_form(refusal) else refusal) from None
-
-    async def _search(self, desk: Desk, asking: Asking[T], form: Transport, refusal: Unanswered) -> Search | None:
-        """A search for the form to ask in; None if another prompt has found it meanwhile. Raises _Exhausted if there is none."""
-        while desk.may_search(asking.kind, form, refusal, asking.enlarged):
-            begun = desk.begin_search(asking.kind, form, refusal, asking.enlarged, asking.sent)
-            if begun is None:
-                break
-            if isinstance(begun, Search):
-                return begun
-            await asyncio.shield(begun)
-            if desk.transport is not form:
-                return None
-        desk.suspect(refusal, asking.order)
-        raise _Exhausted(refusal)
-
-
-@dataclass(frozen=True)
-class Asking(Generic[T]):
-    """One request as it is attempted: what is sent in a form, and what decides when it is sent.
-
-    `enlarged`: it asks for more output than the judge's settings do.
-    """
-
-    kind: str
-    attempt: Callable[[Transport], Awaitable[T]]
-    sent: Callable[[Transport], Mapping[str, Any]]
-    order: int
-    tokens: int
-    prefix: str = ""
-    enlarged: bool = False
-
-
-class _Exhausted(Exception):
-    """No form of a request is answered; `refusal` is what the server says of it."""
-
-    def __init__(self, refusal: Unanswered):
-        super().__init__(refusal)
-        self.refusal = refusal

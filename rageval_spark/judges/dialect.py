@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from rageval_spark.judges.server_errors import KEY, MODEL, NO_CREDIT, Unanswered
+from rageval_spark.judges.server_errors import Unanswered
+from rageval_spark.judges.server_words import KEY, MODEL, NO_CREDIT
 from rageval_spark.judges.settings import Endpoint, HttpJudge, ReplyFormat
 
 FORMATS: tuple[ReplyFormat, ...] = ("json_schema", "json_object", "text")
@@ -67,8 +68,8 @@ UNSUPPORTED = re.compile(
 ABOUT_THE_FORM = re.compile(
     "response_?format|response_?schema|json_?schema|json_?object|json mode|structured.?output|grammar|guided"
     r"|additional_?properties|\benums?\b|system.?(role|prompt|message|instruction)|role.{0,20}system|roles? must"
-    r"|\btemperature\b|\bseed\b|max_(completion_)?tokens|encoding_format|dimensions|requested parameters|(unsupported|unknown|unrecognized) "
-    "(value|parameter|field|name|request argument)|extra (inputs|fields)",
+    r"|\btemperature\b|\bseed\b|max_(completion_)?tokens|encoding_format|dimensions|requested parameters"
+    "|(unsupported|unknown|unrecognized) (value|parameter|field|name|request argument)|extra (inputs|fields)",
     re.I,
 )
 
@@ -187,8 +188,9 @@ def search(
             break
     plainest = form
     for choice in choices:
-        if not choice.chosen and complaint.status != 500:
-            plainest = choice.change(plainest) or plainest
+        changed = None if choice.chosen else choice.change(plainest)
+        if changed is not None and sent(changed) != sent(plainest):
+            plainest = changed
     if plainest not in tried:
         yield plainest
 
