@@ -48,6 +48,7 @@ class Desk:
         self.key = plan.keys.get(endpoint, Secret())
         self.headers = headers_of(endpoint, self.key)
         self.transport = plan.transports.get(endpoint) or first_form(endpoint)
+        self.answered_at = float("-inf")
         self._trouble_since: float | None = None
         self._given_up: Unanswered | None = None
         self._refused: set[int] = set()
@@ -94,10 +95,11 @@ class Desk:
 
     def answered(self, began: float, kind: str, form: Transport) -> None:
         self._trouble_since = None
+        self.answered_at = time.monotonic()
         self._refused.clear()
         if form is self.transport:
             self._proven.add(kind)
-        self.window.answered(time.monotonic() - began)
+        self.window.answered(self.answered_at - began)
 
     def wait_s(self, refusal: Unanswered, began: float, patience: Patience) -> float | None:
         """Seconds until the next attempt; None if there is none."""
@@ -139,6 +141,7 @@ class Desk:
                 self._given_up = refusal
         finally:
             if alive:
+                self.answered_at = time.monotonic()
                 self._patience_with_refusals *= 2  # the prompts are the cause: look again after more of them
             self._refused.clear()
             self._recheck.set_result(alive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ Waiting = tuple[str, int, "asyncio.Future[Vector]"]
 """A text, the order of its sample, and where its vector goes."""
 Send = Callable[[list[str], int, "int | None"], Awaitable[Vectors]]
 """Sends texts for a sample of an order, with at most so many attempts."""
+IsAlive = Callable[[int, float], Awaitable[bool]]
+"""Whether the server answers anybody, asked for a sample of an order by a request that began then (`time.monotonic`)."""
 
 
 class Gatherer:
@@ -29,7 +32,7 @@ class Gatherer:
     whether the server answers anybody at all.
     """
 
-    def __init__(self, batch_size: int, window: Window, send: Send, is_alive: Callable[[int], Awaitable[bool]]):
+    def __init__(self, batch_size: int, window: Window, send: Send, is_alive: IsAlive):
         self._batch_size = batch_size
         self._window = window
         self._send = send
@@ -77,14 +80,14 @@ class Gatherer:
 
         Returns the refusal if the halves of the batch brought all vectors all the same, else None.
         """
-        first = min(order for _, order, _ in batch)
+        first, began = min(order for _, order, _ in batch), time.monotonic()
         # a half of a batch at which the server fails is either good, or known to be bad soon
         attempts = 2 if split_for and split_for.transient and len(batch) > 1 else None
         try:
             vectors, usage, model = await self._send([text for text, _, _ in batch], first, attempts)
         except BaseException as error:
             refusal = _for_its_texts(error) if len(batch) > 1 else None
-            if refusal is not None and (split_for or await self._is_alive(first)):
+            if refusal is not None and (split_for or await self._is_alive(first, began)):
                 half = len(batch) // 2
                 await asyncio.gather(*(self._deliver_or_split(part, refusal) for part in (batch[:half], batch[half:])))
                 return refusal if all(_is_delivered(vector) for _, _, vector in batch) else None

@@ -79,7 +79,8 @@ class Engine:
             "silent_s": round(max((desk.silent_s for desk in self._desks.values()), default=0.0), 1),
             "served": {model: sorted(served.copy()) for model, served in dict(self.served).items()},
             "waits": {"window_s": round(sum(window.waited_s for window in windows), 1),
-                      "rate_s": round(sum(window.paced_s for window in windows), 1), "retry_s": round(self._attempts.retrying_s, 1)},
+                      "rate_s": round(sum(window.paced_s for window in windows), 1),
+                      "retry_s": round(self._attempts.retrying_s, 1)},
         }
 
     async def score(self, use: MetricUse, sample: Sample, place: Place) -> Score:
@@ -234,14 +235,16 @@ class Engine:
         self._spend(desk, vectors[1])
         return vectors
 
-    async def _is_alive(self, desk: Desk, order: int) -> bool:
-        """Whether an endpoint answers a harmless request, in a place of its own in the window."""
+    async def _is_alive(self, desk: Desk, order: int, began: float) -> bool:
+        """Whether an endpoint has answered anything since then, or else answers a harmless request."""
+        if desk.answered_at > began:
+            return True
         try:
             await desk.enter(order, 0, "", "embed", None)
         except JudgeFault:
             return False
         try:
-            return await self._recheck(desk)
+            return desk.answered_at > began or await self._recheck(desk)
         finally:
             desk.window.release("")
 
