@@ -66,6 +66,8 @@ class BatchApi:
             return form
 
         sent = self._patiently(lambda: self._send("POST", "files", form=form))
+        if not isinstance(sent.get("id"), str):
+            raise JudgeRefused(f"{self._endpoint.base_url}/files takes no file: {str(sent)[:200]}")
         made = {"input_file_id": sent["id"], "endpoint": f"/v1/{path}", "completion_window": WINDOW, "metadata": {TAG: tag}}
         return self._create(made, tag)
 
@@ -163,6 +165,8 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _batch(said: Mapping[str, Any]) -> Batch:
+    if not (isinstance(said.get("id"), str) and isinstance(said.get("status"), str)):
+        raise JudgeRefused(f"the batch API describes no batch: {str(said)[:200]}. Use mode: files if this server has none")
     files = tuple(said[name] for name in ("output_file_id", "error_file_id") if said.get(name))
     counts = said.get("request_counts") or {}
     errors = (said.get("errors") or {}).get("data") or []
