@@ -100,7 +100,7 @@ def _judges(plan: Plan, config: Config) -> Iterator[Finding]:
             yield Finding(what, "wrong", str(error))
             continue
         said = f"{endpoint.model} at {endpoint.base_url} answers"
-        said += f", reply format {transport.reply_format}" if isinstance(endpoint, HttpJudge) else ""
+        said += f", {transport.describe()}" if isinstance(endpoint, HttpJudge) else ""
         yield Finding(what, "fine", said + ("" if endpoint.api_key_env else "; no key is sent"))
     if any(isinstance(use.judge, EmbeddedJudge) for group in plan.groups for use in group.uses):
         yield Finding("judge", "mind", "the embedded judge compares words: a heuristic screen, no substitute for a model")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from rageval_spark.engine.window import Window
-from rageval_spark.judges.wire import Unanswered
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.score import Usage
 
 LONGEST_WAIT_S = 1.0
@@ -17,17 +18,25 @@ Vectors = tuple[list[Any], Usage, "str | None"]
 Vector = tuple[Any, Usage, "str | None"]
 Waiting = tuple[str, int, "asyncio.Future[Vector]"]
 """A text, the order of its sample, and where its vector goes."""
+Send = Callable[[list[str], int, "int | None"], Awaitable[Vectors]]
+"""Sends texts for a sample of an order, with at most so many attempts."""
+IsAlive = Callable[[int, float], Awaitable[bool]]
+"""Whether the server answers anybody, asked for a sample of an order by a request that began then (`time.monotonic`)."""
 
 
 class Gatherer:
     """Sends texts in batches: when one is full, when the oldest text has waited a second, and soon where the window
     has little else to do. Belongs to one event loop.
+
+    A batch that is refused is sent in halves, so that a text which the server does not take fails alone; first `is_alive` says
+    whether the server answers anybody at all.
     """
 
-    def __init__(self, batch_size: int, window: Window, send: Callable[[list[str], int], Awaitable[Vectors]]):
+    def __init__(self, batch_size: int, window: Window, send: Send, is_alive: IsAlive):
         self._batch_size = batch_size
         self._window = window
         self._send = send
+        self._is_alive = is_alive
         self._texts: list[Waiting] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
@@ -61,29 +70,50 @@ class Gatherer:
         task.add_done_callback(self._sending.discard)
 
     async def _deliver(self, batch: list[Waiting]) -> None:
+        refusal = await self._deliver_or_split(batch, None)
+        if refusal is not None and not refusal.transient:
+            # every half of it was taken: the batch was too large, as the next one would be
+            self._batch_size = max(1, min(self._batch_size, len(batch) // 2))
+
+    async def _deliver_or_split(self, batch: list[Waiting], split_for: Unanswered | None) -> Unanswered | None:
+        """Deliver the vectors of a batch, in halves if it is refused. `split_for` is why it is a half itself.
+
+        Returns the refusal if the halves of the batch brought all vectors all the same, else None.
+        """
+        first, began = min(order for _, order, _ in batch), time.monotonic()
+        # a half of a batch at which the server fails is either good, or known to be bad soon
+        attempts = 2 if split_for and split_for.transient and len(batch) > 1 else None
         try:
-            first = min(order for _, order, _ in batch)
-            vectors, usage, model = await self._send([text for text, _, _ in batch], first)
+            vectors, usage, model = await self._send([text for text, _, _ in batch], first, attempts)
         except BaseException as error:
-            half = len(batch) // 2
-            if half and _for_its_texts(error):  # one text that is refused is not to cost the others their vectors
-                await asyncio.gather(self._deliver(batch[:half]), self._deliver(batch[half:]))
-                return
+            refusal = _for_its_texts(error) if len(batch) > 1 else None
+            if refusal is not None and (split_for or await self._is_alive(first, began)):
+                half = len(batch) // 2
+                await asyncio.gather(*(self._deliver_or_split(part, refusal) for part in (batch[:half], batch[half:])))
+                return refusal if all(_is_delivered(vector) for _, _, vector in batch) else None
             for _, _, vector in batch:
                 if not vector.done():
                     vector.set_exception(error)
             if not isinstance(error, Exception):
                 raise
-            return
-        for (_, _, future), vector, mine in zip(batch, vectors, _parts(usage, len(batch)), strict=True):
+            return None
+        for (_, _, future), vector, usage_of_one in zip(batch, vectors, _parts(usage, len(batch)), strict=True):
             if not future.done():
-                future.set_result((vector, mine, model))
+                future.set_result((vector, usage_of_one, model))
+        return None
 
 
-def _for_its_texts(error: BaseException) -> bool:
-    """Whether the server took offence at what was sent, rather than at who sent it or how much."""
+def _is_delivered(vector: asyncio.Future[Vector]) -> bool:
+    return vector.done() and not vector.cancelled() and vector.exception() is None
+
+
+def _for_its_texts(error: BaseException) -> Unanswered | None:
+    """The refusal, if one of the texts may be what the server refuses or fails at, rather than when or how much it was asked."""
     refusal = error.__cause__
-    return isinstance(refusal, Unanswered) and not refusal.transient and not refusal.fatal
+    if not isinstance(refusal, Unanswered):
+        return None
+    may_be = refusal.status in (500, 502) if refusal.transient else refusal.status is not None
+    return refusal if may_be else None
 
 
 def _parts(usage: Usage, count: int) -> list[Usage]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import aiohttp
 import numpy as np
 
+from rageval_spark.engine.attempts import Asking, Attempts
 from rageval_spark.engine.budget import Budget
 from rageval_spark.engine.desk import Desk
 from rageval_spark.engine.embeddings import Gatherer
@@ -24,7 +24,9 @@ from rageval_spark.engine.window import Window
 from rageval_spark.errors import ConfigError, JudgeFault
 from rageval_spark.judges import embedded, wire
 from rageval_spark.judges.conversation import Answer, Completion, Turn, budget_refused, converse
+from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.http import post
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply
 from rageval_spark.prompts import length
@@ -33,8 +35,6 @@ from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.rendering import Rendered
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Usage
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,11 @@ class Engine:
         self.counts: Counter[str] = Counter()
         self.spent: dict[str, Usage] = {}
         self.served: defaultdict[str, set[str]] = defaultdict(set)
-        self._retrying_s = 0.0
+        self._attempts = Attempts(self._budget, self.counts, self._recheck)
         self._in_flight: dict[str, asyncio.Future[Mapping[str, Any] | JudgeFault]] = {}
         self._desks = {endpoint: Desk(endpoint, plan, windows[endpoint.base_url]) for endpoint in plan.endpoints()}
-        self._gatherers = {id(desk): Gatherer(endpoint.batch_size, desk.window, partial(self._embed, desk))
+        self._gatherers = {id(desk): Gatherer(endpoint.batch_size, desk.window, partial(self._embed, desk),
+                                              partial(self._is_alive, desk))
                            for endpoint, desk in self._desks.items() if isinstance(endpoint, HttpEmbeddings)}
         self._by_use: dict[tuple[int, str], Desk] = {}  # by id: settings are dear to hash
 
@@ -78,7 +79,8 @@ class Engine:
             "silent_s": round(max((desk.silent_s for desk in self._desks.values()), default=0.0), 1),
             "served": {model: sorted(served.copy()) for model, served in dict(self.served).items()},
             "waits": {"window_s": round(sum(window.waited_s for window in windows), 1),
-                      "rate_s": round(sum(window.paced_s for window in windows), 1), "retry_s": round(self._retrying_s, 1)},
+                      "rate_s": round(sum(window.paced_s for window in windows), 1),
+                      "retry_s": round(self._attempts.retrying_s, 1)},
         }
 
     async def score(self, use: MetricUse, sample: Sample, place: Place) -> Score:
@@ -196,15 +198,21 @@ class Engine:
                         patience: Patience) -> Completion:
         part = rendered if turn.prompt is prompt else desk.rendering.render(turn.prompt, rendered.language)
 
-        async def attempt() -> Completion:
-            body = desk.chat.body(part, turn.note, turn.max_output_tokens)
+        async def attempt(form: Transport) -> Completion:
+            body = desk.chat.body(part, turn.note, turn.max_output_tokens, form)
             return wire.completion(*await self._post(desk, "chat/completions", body))
 
+        def sent(form: Transport) -> Mapping[str, Any]:
+            return desk.chat.sent(part, turn.max_output_tokens, form)
+
         tokens = length.INSTRUCTION_TOKENS + length.tokens(part.data) if desk.window.tokens_per_minute else 0
-        return await self._attempts(desk, attempt, place.order, tokens, patience, prefix=rendered.fence)
+        assert isinstance(desk.endpoint, HttpJudge)
+        asking = Asking(part.kind, attempt, sent, place.order, tokens, prefix=rendered.fence,
+                        enlarged=turn.max_output_tokens != desk.endpoint.max_output_tokens)
+        return await self._attempts.run(desk, asking, patience)
 
     async def _post(self, desk: Desk, path: str, body: bytes) -> tuple[bytes, float]:
-        return await post(self._session, desk.endpoint, path, desk.headers, body, desk.key, desk.proxy)
+        return await post(self._session, desk.endpoint, path, desk.headers, body, desk.key, desk.connection)
 
     async def _vector(self, desk: Desk, key: str, prompt: Embed, place: Place) -> dict[str, Any]:
         vector, usage, served = await self._gatherers[id(desk)].embed(prompt.text, place.order)
@@ -213,54 +221,57 @@ class Engine:
             self._store.put(place.bucket, row)
         return row
 
-    async def _embed(self, desk: Desk, texts: list[str], order: int) -> tuple[list[Any], Usage, str | None]:
+    async def _embed(self, desk: Desk, texts: list[str], order: int, most_attempts: int | None = None,
+                     ) -> tuple[list[Any], Usage, str | None]:
         settings = desk.endpoint
         assert isinstance(settings, HttpEmbeddings)
 
-        async def attempt() -> tuple[list[Any], Usage, str | None]:
-            body = wire.embeddings_body(settings, desk.transport, texts)
+        async def attempt(form: Transport) -> tuple[list[Any], Usage, str | None]:
+            body = wire.embeddings_body(settings, form, texts)
             answer, ms = await self._post(desk, "embeddings", body)
             return wire.embeddings(answer, len(texts), ms)
 
         self.counts["embedding_requests"] += 1
         tokens = sum(map(length.tokens, texts)) if desk.window.tokens_per_minute else 0
-        patience = Patience(settings.max_attempts, settings.deadline_s)
-        vectors = await self._attempts(desk, attempt, order, tokens, patience)
+        patience = Patience(min(most_attempts or settings.max_attempts, settings.max_attempts), settings.deadline_s)
+        asking = Asking("embed", attempt, partial(wire.embeddings_parameters, settings), order, tokens)
+        vectors = await self._attempts.run(desk, asking, patience)
         self._spend(desk, vectors[1])
         return vectors
+
+    async def _is_alive(self, desk: Desk, order: int, began: float) -> bool:
+        """Whether an endpoint has answered anything since then, or else answers a harmless request."""
+        if desk.answered_at > began:
+            return True
+        try:
+            await desk.enter(order, 0, "", "embed", None)
+        except JudgeFault:
+            return False
+        try:
+            return desk.answered_at > began or await self._recheck(desk)
+        finally:
+            desk.window.release("")
+
+    async def _recheck(self, desk: Desk) -> bool:
+        """Whether an endpoint answers a harmless request. The caller holds a place in the window."""
+        judge = isinstance(desk.endpoint, HttpJudge)
+
+        async def ask(body: bytes, path: str) -> None:
+            await self._budget.take(judge)
+            try:
+                answer, ms = await self._post(desk, path, body)
+                usage = wire.completion(answer, ms).usage if judge else wire.embeddings(answer, 1, ms)[1]
+            except Unanswered:
+                self._budget.give_back(judge)
+                raise
+            self._spend(desk, usage)
+
+        try:
+            return await desk.recheck(ask)
+        except JudgeFault:  # a budget does not allow it
+            return False
 
     def _spend(self, desk: Desk, usage: Usage) -> None:
         model = desk.endpoint.label
         self.spent[model] = self.spent.get(model, Usage()) + usage
         self._budget.paid(usage, desk.endpoint.cost(usage) or 0.0)
-
-    async def _attempts(self, desk: Desk, attempt: Callable[[], Awaitable[T]], order: int, tokens: int,
-                        patience: Patience, prefix: str = "") -> T:
-        """Try until it is answered. Each attempt holds a place in the window; waits between attempts hold none."""
-        prompt = isinstance(desk.endpoint, HttpJudge)
-        while True:
-            await desk.enter(order, tokens, prefix)
-            answered = False
-            try:
-                await self._budget.take(prompt)
-                began, sent = time.monotonic(), desk.transport
-                patience.begin(began)
-                done = await attempt()
-                answered = True
-                desk.answered(began)
-                return done
-            except wire.Unanswered as refusal:
-                self._budget.give_back(prompt)
-                wait = desk.refused(refusal, sent, began, patience)
-                if wait is None:
-                    raise JudgeFault(refusal.code, refusal.reason) from refusal
-                if refusal.status in wire.THROTTLED:  # keep the place for a round trip, or the next is refused at once
-                    await asyncio.sleep(min(desk.window.round_trip_s, 1.0))
-                if wait:
-                    cause = refusal.status or ("timeout" if refusal.code == "JUDGE_TIMEOUT" else "no connection")
-                    self.counts[f"retry_{cause}"] += 1
-            finally:
-                desk.window.release(prefix, answered)
-            self._retrying_s += wait
-            await asyncio.sleep(wait)
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from rageval_spark.judges.wire import THROTTLED, Unanswered
+from rageval_spark.judges.server_errors import THROTTLED, Unanswered
 
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 30.0
@@ -41,7 +41,8 @@ class Patience:
             self.failures += 1
         tries = self.failures + self.throttles
         backoff = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** min(tries - 1, 10)) * random.uniform(0.5, 1.5)
-        wait = backoff if refusal.retry_after_s is None else refusal.retry_after_s * random.uniform(1.0, 1.25)
+        # a time that is over already says nothing: to ask again at once would only add to the load
+        wait = refusal.retry_after_s * random.uniform(1.0, 1.25) if refusal.retry_after_s else backoff
         began = min(time for time in (self.began, trouble_since, now) if time is not None)
         if self.failures >= self.max_attempts or now + wait > began + self.deadline_s:
             return None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from rageval_spark.engine.engine import Engine, Place
 from rageval_spark.engine.plan import FieldGroup, MetricUse, Plan
@@ -19,8 +17,6 @@ from rageval_spark.metric import Metric
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 from rageval_spark.values import plain
-
-T = TypeVar("T")
 
 
 def score(metric: Metric, sample: Sample | Mapping[str, Any] | Any, judge: Judge | None = None,
@@ -46,7 +42,7 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any] | Any, judge: Judge
         return embedded.score(metric, sample)
     plan = Plan((FieldGroup({}, (use,)),))
     plan = plan.equipped({endpoint: key_of(endpoint) for endpoint in plan.endpoints()}, {})
-    return _in_own_loop(_score(plan, use, sample))
+    return http.run_in_own_loop(_score(plan, use, sample))
 
 
 def _named_values(sample: Any) -> Mapping[str, Any]:
@@ -63,21 +59,3 @@ async def _score(plan: Plan, use: MetricUse, sample: Sample) -> Score:
         engine = Engine(plan, RepliesStore(None, run_id=""), session, windows_of(plan))
         return await engine.score(use, sample, Place(0, 0))
 
-
-def _in_own_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on a thread of its own: a notebook's thread has a loop already."""
-    outcome: list[T | BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(asyncio.run(work))
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    result = outcome[0]
-    if isinstance(result, BaseException):
-        raise result
-    return result

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
-import requests
+import aiohttp
 
 from rageval_spark.errors import JudgeRefused
-from rageval_spark.judges.http import Secret, as_it_is, headers_of
+from rageval_spark.judges import http
+from rageval_spark.judges.http import Secret, connection_of, headers_of
+from rageval_spark.judges.server_errors import Unanswered, refused, start_of
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
-from rageval_spark.judges.wire import Unanswered, refused
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 WINDOW = "24h"
 TAG = "rageval"
-UPLOAD_TIMEOUT_S = 600.0
+FILE_TIMEOUT_S = 3600.0
+"""For a file to go up or to come down."""
+PIECE = 1 << 20
 MOST_REQUESTS = 50_000
 MOST_BYTES = 100_000_000
 """Of one file. Servers take 200 MB; half of it is in memory when it is written, and again when it is sent."""
@@ -50,48 +56,52 @@ class BatchApi:
 
     def __init__(self, endpoint: HttpJudge | HttpEmbeddings, key: Secret):
         self._endpoint, self._key = endpoint, key
+        self._connection = connection_of(endpoint)
 
     def submit(self, content: bytes, name: str, path: str, tag: str) -> Batch:
         """Upload requests and have them answered. `tag` names the batch, so that `find` knows it after a crash."""
-        sent = self._json(lambda: self._send("POST", "files", files={"file": (name, content, "application/jsonl")},
-                                             data={"purpose": "batch"}, timeout=UPLOAD_TIMEOUT_S))
+        def form() -> aiohttp.FormData:
+            form = aiohttp.FormData({"purpose": "batch"})
+            form.add_field("file", io.BytesIO(content), filename=name, content_type="application/jsonl")
+            return form
+
+        sent = self._patiently(lambda: self._send("POST", "files", form=form))
+        if not isinstance(sent.get("id"), str):
+            raise JudgeRefused(f"{self._endpoint.base_url}/files takes no file: {str(sent)[:200]}")
         made = {"input_file_id": sent["id"], "endpoint": f"/v1/{path}", "completion_window": WINDOW, "metadata": {TAG: tag}}
         return self._create(made, tag)
 
     def _create(self, made: Mapping[str, Any], tag: str) -> Batch:
         try:
-            return _batch(self._send("POST", "batches", json=made).json())
+            return _batch(self._send("POST", "batches", json=made))
         except Unanswered as refusal:
             if not refusal.transient:
                 raise self._refused(refusal) from None
-        return self.find(tag) or _batch(self._json(lambda: self._send("POST", "batches", json=made)))
+        return self.find(tag) or _batch(self._patiently(lambda: self._send("POST", "batches", json=made)))
 
     def find(self, tag: str) -> Batch | None:
         """The batch of a tag among the latest hundred; None where there is none, or the server lists none."""
         try:
-            listed = self._json(lambda: self._send("GET", "batches", params={"limit": 100})).get("data", [])
+            listed = self._patiently(lambda: self._send("GET", "batches", params={"limit": "100"})).get("data", [])
         except JudgeRefused:
             return None
         return next((_batch(one) for one in listed if (one.get("metadata") or {}).get(TAG) == tag), None)
 
     def look(self, id: str) -> Batch:
-        return _batch(self._json(lambda: self._send("GET", f"batches/{id}")))
+        return _batch(self._patiently(lambda: self._send("GET", f"batches/{id}")))
 
     def cancel(self, id: str) -> None:
-        self._json(lambda: self._send("POST", f"batches/{id}/cancel"))
+        self._patiently(lambda: self._send("POST", f"batches/{id}/cancel"))
 
     @contextmanager
     def content(self, file: str) -> Iterator[Iterator[bytes]]:
-        """The content of a file, piece by piece."""
-        answer = self._patiently(lambda: self._send("GET", f"files/{file}/content", stream=True))
-        with answer:
-            yield answer.iter_content(1 << 20)
+        """The content of a file, piece by piece. It is whole before the first piece is given."""
+        with tempfile.TemporaryFile() as out:
+            self._patiently(lambda: self._send("GET", f"files/{file}/content", out=out))
+            out.seek(0)
+            yield iter(lambda: out.read(PIECE), b"")
 
-    def _json(self, send: Callable[[], requests.Response]) -> dict[str, Any]:
-        said: dict[str, Any] = self._patiently(send).json()
-        return said
-
-    def _patiently(self, send: Callable[[], requests.Response]) -> requests.Response:
+    def _patiently(self, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Try again while the server may come round, up to the endpoint's deadline."""
         give_up_at, wait_s = time.monotonic() + self._endpoint.deadline_s, 0.5
         while True:
@@ -103,26 +113,60 @@ class BatchApi:
                     raise self._refused(refusal) from None
                 time.sleep(wait_s)
 
-    def _send(self, method: str, path: str, timeout: float | None = None, **what: Any) -> requests.Response:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Mapping[str, Any] | None = None,
+        form: Callable[[], aiohttp.FormData] | None = None,
+        params: Mapping[str, str] | None = None,
+        out: IO[bytes] | None = None,
+    ) -> dict[str, Any]:
+        """Return the object in an answer, or write its body to `out` and return {}. Raises Unanswered."""
+        return http.run_in_own_loop(self._exchange(method, path, json, form, params, out))
+
+    async def _exchange(self, method: str, path: str, json: Mapping[str, Any] | None, form: Callable[[], aiohttp.FormData] | None,
+                        params: Mapping[str, str] | None, out: IO[bytes] | None) -> dict[str, Any]:
         headers = headers_of(self._endpoint, self._key)
-        if "json" not in what:
-            del headers["Content-Type"]  # requests names the boundary of a form
-        params = {**self._endpoint.query, **what.pop("params", {})}
+        if json is None:
+            del headers["Content-Type"]  # the client names the boundary of a form
+        seconds = self._endpoint.timeout_s if form is None and out is None else FILE_TIMEOUT_S
         try:
-            answer = requests.request(method, f"{self._endpoint.base_url}/{path}", headers=headers, params=params,
-                                      timeout=timeout or self._endpoint.timeout_s, auth=as_it_is, **what)
-        except requests.RequestException as error:
-            raise Unanswered("JUDGE_HTTP", self._key.hidden_in(f"no connection ({type(error).__name__})"),
-                             transient=True) from None
-        if answer.ok:
-            return answer
-        raise refused(answer.status_code, answer.headers, answer.content)
+            async with http.session(limit=1) as session, session.request(
+                method, f"{self._endpoint.base_url}/{path}", headers=headers, params={**self._endpoint.query, **(params or {})},
+                timeout=aiohttp.ClientTimeout(total=seconds, sock_read=max(60.0, self._endpoint.timeout_s)), json=json,
+                data=form() if form else None, allow_redirects=out is not None, **self._connection,
+            ) as answer:
+                if not 200 <= answer.status < 300:
+                    raise refused(answer.status, answer.headers, await http.read_body(answer, http.LARGEST_REPLY))
+                if out is None:
+                    return _object(await http.read_body(answer, http.LARGEST_REPLY))
+                out.seek(0)
+                out.truncate()
+                async for piece in answer.content.iter_chunked(PIECE):
+                    out.write(piece)
+                return {}
+        except (asyncio.TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise http.unanswered(error, self._endpoint, self._key) from None
 
     def _refused(self, refusal: Unanswered) -> JudgeRefused:
         return JudgeRefused(f"the batch API of {self._endpoint.base_url}: {self._key.hidden_in(refusal.reason)}")
 
 
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise Unanswered("JUDGE_HTTP", f"the server's answer is no JSON object: {start_of(body)}", transient=True)
+    return value
+
+
 def _batch(said: Mapping[str, Any]) -> Batch:
+    if not (isinstance(said.get("id"), str) and isinstance(said.get("status"), str)):
+        raise JudgeRefused(f"the batch API describes no batch: {str(said)[:200]}. Use mode: files if this server has none")
     files = tuple(said[name] for name in ("output_file_id", "error_file_id") if said.get(name))
     counts = said.get("request_counts") or {}
     errors = (said.get("errors") or {}).get("data") or []

@@ -54,7 +54,10 @@ class Reuse(Settings):
 
 
 class Endpoint(Settings):
-    """Where a model is and how to reach it. The key itself is never part of it, only the name of its variable."""
+    """Where a model is and how to reach it. The key itself is never part of it, only the name of its variable.
+
+    `ca_bundle` is a PEM file (or a folder of them) with the authorities to trust in place of the machine's.
+    """
 
     model: str = Field(min_length=1)
     base_url: str = Field(min_length=1)
@@ -62,6 +65,7 @@ class Endpoint(Settings):
     headers: Mapping[str, str] = Field(default_factory=dict, repr=False)
     query: Mapping[str, str] = Field(default_factory=dict)
     extra_body: Mapping[str, Any] = Field(default_factory=dict)
+    ca_bundle: Path | None = None
     timeout_s: float = Field(default=60, gt=0)
     deadline_h: float = Field(default=26, gt=0)
 

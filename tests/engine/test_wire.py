@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import email.utils
 import json
 import struct
-import time
 from typing import Any
 
 import numpy as np
@@ -19,12 +17,9 @@ from rageval_spark.judges.wire import (
     ChatWire,
     Transport,
     Unanswered,
-    adapted,
     completion,
     embeddings,
     embeddings_body,
-    refused,
-    retry_after_s,
 )
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.rendering import Rendered, Rendering
@@ -35,100 +30,6 @@ VECTORS = HttpEmbeddings(model="vectors", base_url="http://localhost/v1")
 
 def rendered() -> Rendered:
     return Rendering(JUDGE.signature()).render(DetectRefusal("Where?", "Here.\n“Now”"), "en")
-
-
-def error(message: str, **more: Any) -> bytes:
-    return json.dumps({"error": {"message": message, **more}}).encode()
-
-
-@pytest.mark.parametrize(("headers", "seconds"), [
-    ({}, None),
-    ({"Retry-After": "7"}, 7.0),
-    ({"retry-after": "0.5"}, 0.5),
-    ({"Retry-After": "-3"}, 0.0),
-    ({"retry-after-ms": "1500", "Retry-After": "9"}, 1.5),
-    ({"retry-after-ms": "soon", "Retry-After": "9"}, 9.0),
-    ({"Retry-After": "soon"}, None),
-    ({"Retry-After": ""}, None),
-    ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-])
-def test_retry_after_is_read_in_seconds_and_milliseconds(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after_s(headers) == seconds
-
-
-def test_retry_after_is_read_as_a_date() -> None:
-    date = email.utils.formatdate(time.time() + 3600, usegmt=True)
-    seconds = retry_after_s({"Retry-After": date})
-    assert seconds is not None
-    assert 3000 < seconds <= 3600
-
-
-TRANSIENT, THROTTLED, FATAL = "transient", "throttled", "fatal"
-
-
-@pytest.mark.parametrize(("status", "body", "code", "nature"), [
-    (400, error("bad"), "JUDGE_HTTP", set()),
-    (400, error("This model's maximum context length is 8192 tokens"), "CONTEXT_TOO_LONG", set()),
-    (400, error("too long", code="context_length_exceeded"), "CONTEXT_TOO_LONG", set()),
-    (413, b"", "CONTEXT_TOO_LONG", set()),
-    (400, error("filtered", code="content_filter"), "JUDGE_CONTENT_FILTER", set()),
-    (400, error("triggering Azure OpenAI's content management policy"), "JUDGE_CONTENT_FILTER", set()),
-    (401, error("no"), "JUDGE_HTTP", {FATAL}),
-    (403, b"<html>", "JUDGE_HTTP", {FATAL}),
-    (404, error("no such model"), "JUDGE_HTTP", {FATAL}),
-    (429, error("wait"), "JUDGE_RATE_LIMIT", {TRANSIENT, THROTTLED}),
-    (429, error("pay", code="insufficient_quota"), "JUDGE_HTTP", {FATAL}),
-    (408, b"", "JUDGE_TIMEOUT", {TRANSIENT}),
-    (409, b"", "JUDGE_HTTP", {TRANSIENT}),
-    (500, b"oops", "JUDGE_HTTP", {TRANSIENT}),
-    (502, b"", "JUDGE_HTTP", {TRANSIENT}),
-    (503, b"", "JUDGE_HTTP", {TRANSIENT, THROTTLED}),
-    (529, b"", "JUDGE_HTTP", {TRANSIENT, THROTTLED}),
-])
-def test_a_refusal_tells_what_to_do(status: int, body: bytes, code: str, nature: set[str]) -> None:
-    refusal = refused(status, {"Retry-After": "3"}, body)
-    assert refusal.code == code
-    assert {name for name in (TRANSIENT, THROTTLED, FATAL) if getattr(refusal, name)} == nature
-    assert refusal.retry_after_s == (3.0 if refusal.transient else None)
-    assert str(status) in refusal.reason
-
-
-@pytest.mark.parametrize("body", [b"[1]", b"null", b'"text"', b'{"error": "text"}', b'{"error": null}', b"\xff\xfe",
-                                  b'{"message": "at the top"}', b'{"error": {"message": {"deep": 1}}}'])
-def test_whatever_the_body_a_refusal_has_a_reason(body: bytes) -> None:
-    assert refused(500, {}, body).reason.startswith("HTTP 500")
-
-
-def refusal(message: str, status: int = 400, **more: Any) -> Unanswered:
-    return refused(status, {}, error(message, **more))
-
-
-@pytest.mark.parametrize(("said", "learnt"), [
-    (refusal("Unsupported value: 'temperature' does not support 0 with this model.", param="temperature"),
-     Transport(dropped=frozenset({"temperature"}))),
-    (refusal("Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
-             param="max_tokens"), Transport(budget_name="max_completion_tokens")),
-    (refusal("'response_format' of type 'json_schema' is not supported", param="response_format"),
-     Transport(reply_format="json_object")),
-    (refusal("seed: Extra inputs are not permitted", status=422), Transport(dropped=frozenset({"seed"}))),
-    (refusal("Unknown parameter: 'encoding_format'."), Transport(encoding=None)),
-    (refusal("Invalid 'temperature': too hot", param="temperature"), None),
-    (refusal("Unsupported model", param="model"), None),
-    (refusal("Unsupported parameter: 'temperature'", status=500, param="temperature"), None),
-])
-def test_what_is_unsupported_is_left_out(said: Unanswered, learnt: Transport | None) -> None:
-    assert adapted(Transport(), said) == learnt
-
-
-def test_formats_are_given_up_one_by_one_and_nothing_is_dropped_twice() -> None:
-    transport, formats = Transport(), list[str]()
-    said = refusal("'response_format' is not supported", param="response_format")
-    while (next_one := adapted(transport, said)) is not None:
-        transport = next_one
-        formats.append(transport.reply_format)
-    assert formats == ["json_object", "text"]
-    dropped = Transport(dropped=frozenset({"temperature"}))
-    assert adapted(dropped, refusal("Unsupported parameter: 'temperature'", param="temperature")) is None
 
 
 def test_a_body_is_json_with_what_the_transport_leaves() -> None:
