@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from rageval_spark.judges.refusals import LANGUAGES, declines, refused
+from rageval_spark.judges.refusals import LANGUAGES, refused
 
 ANSWERS = yaml.safe_load((Path(__file__).parent / "refusals.yaml").read_text(encoding="utf-8"))
 DECLINING = [(language, text) for language, answers in ANSWERS.items() for text in answers["refused"]]

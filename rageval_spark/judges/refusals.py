@@ -34,7 +34,8 @@ QUOTE = "\ufffc"
 MARKS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670\u0640\u093c\u200b-\u200f\ufeff*`_#>]")
 """Accents, vowel signs of Arabic, the Hindi nukta, characters without width and Markdown: people leave them out."""
 SAME_LETTERS = str.maketrans({
-    "ł": "l", "ı": "i", "ø": "o", "’": "'", "ʼ": "'", "´": "'", "‘": "'", "＇": "'", "ى": "ي", "ة": "ه", "أ": "ا", "إ": "ا", "آ": "ا",
+    "ß": "ss", "ł": "l", "ı": "i", "ø": "o", "’": "'", "ʼ": "'", "´": "'", "‘": "'", "＇": "'",
+    "ى": "ي", "ة": "ه", "أ": "ا", "إ": "ا", "آ": "ا",
     "ँ": "ं",
 })  # fmt: skip
 GAP = r"(?:[^\s,;:.]{1,30},? ){0,5}?"
@@ -160,7 +161,7 @@ def languages_of(text: str, question: str = "") -> tuple[list[str], bool]:
 
     A text of too few words to know takes the language of its question.
     """
-    words = len(word_tokens(text))
+    words = sum(not word.isdecimal() for word in word_tokens(text))
     language = detect_language(text)
     if language is None:
         language = detect_language(question) or detect_language(f"{question} {text}")
@@ -181,10 +182,12 @@ def language_in_doubt(text: str, question: str = "") -> str:
     return LANGUAGE_NAMES[language] if language and language not in LANGUAGES else "unsure"
 
 
-def declines(sentence: str) -> bool:
-    """Return whether a sentence declines in a language that it may be in, and says nothing else after a "but"."""
-    return len(sentence) <= LONGEST and any(
-        _says(_unquoted(sentence), phrases(language)) is Says.DECLINES for language in languages_of(sentence)[0])
+def declines(sentence: str, languages: Sequence[str] | None = None) -> bool:
+    """Return whether a sentence declines, and states nothing beside it. `languages`: those that it may be in, if known."""
+    if len(sentence) > LONGEST:
+        return False
+    candidates = languages_of(sentence)[0] if languages is None else languages
+    return any(_says(_unquoted(sentence), phrases(language)) is Says.DECLINES for language in candidates)
 
 
 def _declines(text: str, question: str, words: Phrases) -> bool:
@@ -221,9 +224,13 @@ def _says(sentence: str, words: Phrases) -> Says:
     if Says.DECLINES not in results:
         return Says.DECLINES if apologizes and Says.STATES not in results else max(results, key=list(Says).index)
     first = results.index(Says.DECLINES)
-    before = any(said is Says.STATES and (not words.about.search(part) and not words.sources.search(part) or re.search(r"\d", part))
-                 for part, said in zip(parts[:first], results, strict=False))
+    before = any(result is Says.STATES and _is_of_the_matter(part, words)
+                 for part, result in zip(parts[:first], results[:first], strict=True))
     return Says.STATES if before or Says.STATES in results[first:] else Says.DECLINES
+
+
+def _is_of_the_matter(part: str, words: Phrases) -> bool:
+    return bool(re.search(r"\d", part)) or not (words.about.search(part) or words.sources.search(part))
 
 
 def _parts(text: str, words: Phrases) -> list[str]:
@@ -237,9 +244,17 @@ def _parts(text: str, words: Phrases) -> list[str]:
 
 def _part_says(part: str, words: Phrases) -> Says:
     searched = words.conditions.sub(" ", words.reports.sub(" ", part)).strip()
-    if words.refuses.search(searched) or (words.sources.search(part) and words.lacks.search(searched)):
+    if words.refuses.search(searched) or _source_lacks(part, searched, words):
         return Says.DECLINES
     return Says.NOTHING if _says_nothing(part, words) else Says.STATES
+
+
+def _source_lacks(part: str, searched: str, words: Phrases) -> bool:
+    """Return whether a source lacks something: in "no information is passed on" the information is not the source."""
+    lacking = words.lacks.search(searched)
+    if lacking is None:
+        return False
+    return any(not lacking[0].endswith(source[0]) for source in words.sources.finditer(part))
 
 
 def _says_nothing(part: str, words: Phrases) -> bool:

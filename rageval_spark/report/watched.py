@@ -9,7 +9,18 @@ from itertools import accumulate
 from typing import Any
 
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.signals import LANGUAGE, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, ROWS, UNKNOWN, WORDS, Watch
+from rageval_spark.engine.signals import (
+    LANGUAGE,
+    LANGUAGE_DRIFT,
+    LENGTH_DRIFT,
+    RATES,
+    ROWS,
+    UNKNOWN,
+    UNKNOWN_REFUSALS,
+    WORDS,
+    Watch,
+)
+from rageval_spark.judges.refusals import names
 from rageval_spark.statistics import drift
 from rageval_spark.statistics.intervals import interval
 
@@ -175,8 +186,18 @@ def notes(watch: Watch, counts: Counts, days: Sequence[str], undated: int, time:
             columns = " and ".join(fields[name] for name in known if name in fields)
             yield (f"{left_out:,} of {readable:,} rows tell nothing of "
                    f"{', '.join([first, *(name for name in more if name in watch.rates())])}: null in {columns}")
+    if "refusal" in watch.rates() and (in_doubt := counts.mix(UNKNOWN_REFUSALS, days)):
+        yield unknown_refusals(in_doubt)
     if watch.feedback and (said := unknown_feedback(counts, days)):
         yield said
+
+
+def unknown_refusals(in_doubt: Mapping[str, int]) -> str:
+    """Say how many answers are left out of the rate of refusals. `in_doubt`: their numbers by language."""
+    languages = ", ".join(f"{count:,} in {language}" if language != "unsure" else f"{count:,} in a language that is unsure"
+                          for language, count in sorted(in_doubt.items(), key=lambda item: (-item[1], item[0])))
+    return (f"refusal: {sum(in_doubt.values()):,} answers are left out, since it is unknown whether they decline: {languages}. "
+            f"Refusals are recognized in {names()}")
 
 
 def unknown_feedback(counts: Counts, days: Sequence[str]) -> str | None:
