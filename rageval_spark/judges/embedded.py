@@ -60,6 +60,8 @@ def answer(prompt: Prompt) -> dict[str, Any]:
 
 
 def _list_claims(prompt: ListClaims) -> dict[str, Any]:
+    if refused(prompt.text, prompt.question):  # "Please contact support." beside a refusal is no claim
+        return {"claims": []}
     languages, _ = languages_of(prompt.text, prompt.question)
     # a marker is no number that a source must have
     stated = [sentence.text for sentence in cited(prompt.text) if _states(sentence.text, languages)]
@@ -144,7 +146,9 @@ def _judge_sentences(prompt: JudgeSentences) -> dict[str, Any]:
 
 def _find_statements(prompt: FindStatements) -> dict[str, Any]:
     languages, _ = languages_of(_text_of(prompt), prompt.question)
-    return {"verdicts": [{"id": id, "reason": "", "verdict": int(_states(text, languages))} for id, text in prompt.sentences]}
+    declined = refused(_text_of(prompt), prompt.question)
+    return {"verdicts": [{"id": id, "reason": "", "verdict": int(not declined and _states(text, languages))}
+                         for id, text in prompt.sentences]}
 
 
 def _states(sentence: str, languages: Sequence[str]) -> bool:

@@ -192,7 +192,7 @@ def declines(sentence: str, languages: Sequence[str] | None = None) -> bool:
 
 def _declines(text: str, question: str, words: Phrases) -> bool:
     if words.denials.search(words.fold(text)):
-        return not question or bool(words.open_questions.search(words.fold(question)))
+        return not word_tokens(question) or bool(words.open_questions.search(words.fold(question)))
     any_declines = False
     for sentence in sentences(_unquoted(text)):
         said = _says(sentence, words)

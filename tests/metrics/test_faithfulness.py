@@ -81,8 +81,11 @@ def test_skipped_without_a_prompt(fields: dict[str, Any], code: str) -> None:
 
 @pytest.mark.parametrize("answer", ["OK", "Hello", "Certainly.", "Sure!", "当然可以"])
 @pytest.mark.parametrize(("refused", "value", "code"), [(0, 1.0, None), (1, None, "NO_CLAIMS")])
-def test_the_judge_decides_whether_a_pleasantry_is_an_answer(answer: str, refused: int, value: float | None, code: str | None) -> None:
-    score, asked = played(Faithfulness(), sample(answer=answer), list_claims=[], detect_refusal={"refused": refused}, verify_claims=[1])
+def test_the_judge_decides_whether_a_pleasantry_is_an_answer(
+    answer: str, refused: int, value: float | None, code: str | None
+) -> None:
+    score, asked = played(
+        Faithfulness(), sample(answer=answer), list_claims=[], detect_refusal={"refused": refused}, verify_claims=[1])
     assert (score.value, score.code) == (value, code)
     assert kinds(asked)[:2] == ["list_claims", "detect_refusal"]
 
