@@ -10,7 +10,7 @@ from typing import Any
 
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import SampleFault
-from rageval_spark.judges.refusals import refused
+from rageval_spark.judges.refusals import language_in_doubt, refused
 from rageval_spark.measures.markers import cited, unknown_marker
 from rageval_spark.prompts.language import language_name, script, word_tokens
 from rageval_spark.sample import Sample, blank
@@ -43,6 +43,8 @@ MOST_UNKNOWN = 20
 """Different unknown values of feedback that a task counts."""
 WORDS, LANGUAGE, UNKNOWN = "words", "language", "unknown_feedback"
 """Counts of questions by number of words and by language, and of feedback that is no known value."""
+UNKNOWN_REFUSALS = "unknown_refusals"
+"""Counts of answers by language that are not in the rate of refusals, since it is unknown whether they decline."""
 
 Key = tuple[str, str | None, str | None, str, str]
 """Day, slice and its value (both None for all rows), name, and for counts by value that value."""
@@ -89,7 +91,8 @@ class Watch:
         if answer is not None:
             found["empty_answer"] = blank(answer)
             if not blank(answer):
-                found["refusal"] = refused(answer)
+                if (declines := refused(answer, sample.user_input or "")) is not None:
+                    found["refusal"] = declines
                 if known:
                     chunks = max(len(contexts or ()), len(ids or ()))
                     sentences = cited(answer, contexts=chunks, first=self.first, pattern=self.pattern)
@@ -121,6 +124,8 @@ class Sums:
         for slice, value in ((None, None), *slices.items()):
             for name in self.watch.rates():
                 self._count((day, slice, value, name, ""), int(name in signals), int(signals.get(name, False)))
+        if sample is not None and "refusal" not in signals and not blank(sample.response):
+            self._count((day, None, None, UNKNOWN_REFUSALS, language_in_doubt(sample.response or "", sample.user_input or "")), 1)
         if sample is not None and not blank(sample.user_input):
             question = sample.user_input or ""
             words = min(len(word_tokens(question)), LONGEST_QUESTION)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rageval_spark.judges.lexical import LEAST_WORDS, Found, Premise, found, premise, support, wording
-from rageval_spark.judges.refusals import ASKS, declines, refused
+from rageval_spark.judges.refusals import ASKS, declines, language_in_doubt, languages_of, names, refused
 from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.measures.markers import cited
 from rageval_spark.metric import Metric, Reply, play, played
@@ -17,7 +17,7 @@ from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.sentences import FindStatements, JudgeSentences
 from rageval_spark.sample import Sample
-from rageval_spark.score import Score
+from rageval_spark.score import Score, Skip
 
 SUPPORTED = 0.6
 """The share of a claim's content words that must be found for it to count as supported."""
@@ -39,12 +39,18 @@ def score(metric: Metric, sample: Sample) -> Score:
     """Play a metric over a sample without any request; skipped (JUDGE_UNSUPPORTED) where it asks what needs a model."""
     if why := unsupported(metric):
         return Score.skipped("JUDGE_UNSUPPORTED", why)
-    scored = played(play(metric, sample, token_limit=None), _reply)
+    try:
+        scored = played(play(metric, sample, token_limit=None), _reply)
+    except Skip as skip:
+        return skip.score
     assert scored is not None  # every prompt is answered
     return scored
 
 
 def _reply(prompt: Prompt) -> Reply:
+    """Answer a prompt. Raises Skip for a text in a language whose refusals are not recognized."""
+    if isinstance(prompt, (ListClaims, DetectRefusal, FindStatements)):
+        _check_language(prompt)
     return Reply(prompt.value(answer(prompt)), judge=EmbeddedJudge.model, flags=("HEURISTIC",))
 
 
@@ -54,12 +60,31 @@ def answer(prompt: Prompt) -> dict[str, Any]:
 
 
 def _list_claims(prompt: ListClaims) -> dict[str, Any]:
-    stated = [one.text for one in cited(prompt.text) if _states(one.text)]  # a marker is no number that a source must have
+    if refused(prompt.text, prompt.question):  # "Please contact support." beside a refusal is no claim
+        return {"claims": []}
+    languages, _ = languages_of(prompt.text, prompt.question)
+    # a marker is no number that a source must have
+    stated = [sentence.text for sentence in cited(prompt.text) if _states(sentence.text, languages)]
     return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
 
 
 def _detect_refusal(prompt: DetectRefusal) -> dict[str, Any]:
-    return {"refused": int(refused(prompt.text))}
+    return {"refused": int(refused(prompt.text, prompt.question) or False)}
+
+
+def _text_of(prompt: ListClaims | DetectRefusal | FindStatements) -> str:
+    """Return the text of which a prompt asks what it states or whether it declines."""
+    return "\n".join(text for _, text in prompt.sentences) if isinstance(prompt, FindStatements) else prompt.text
+
+
+def _check_language(prompt: ListClaims | DetectRefusal | FindStatements) -> None:
+    """Raise Skip if refusals in the language of the prompt's text are not recognized: one would pass for an answer."""
+    text = _text_of(prompt)
+    languages, _ = languages_of(text, prompt.question)
+    if not languages:
+        language = language_in_doubt(text, prompt.question)
+        raise Skip("JUDGE_UNSUPPORTED", f"the embedded judge does not recognize refusals in {language}, only in {names()}; "
+                                        f"take a model as the judge")
 
 
 def _verify_claims(prompt: VerifyClaims) -> dict[str, Any]:
@@ -120,11 +145,14 @@ def _judge_sentences(prompt: JudgeSentences) -> dict[str, Any]:
 
 
 def _find_statements(prompt: FindStatements) -> dict[str, Any]:
-    return {"verdicts": [{"id": id, "reason": "", "verdict": int(_states(text))} for id, text in prompt.sentences]}
+    languages, _ = languages_of(_text_of(prompt), prompt.question)
+    declined = refused(_text_of(prompt), prompt.question)
+    return {"verdicts": [{"id": id, "reason": "", "verdict": int(not declined and _states(text, languages))}
+                         for id, text in prompt.sentences]}
 
 
-def _states(sentence: str) -> bool:
-    return len(wording(sentence).content) >= LEAST_WORDS and not ASKS.search(sentence) and not declines(sentence)
+def _states(sentence: str, languages: Sequence[str]) -> bool:
+    return len(wording(sentence).content) >= LEAST_WORDS and not ASKS.search(sentence) and not declines(sentence, languages)
 
 
 ANSWERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {

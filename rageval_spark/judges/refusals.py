@@ -1,83 +1,269 @@
-"""Which sentences decline to answer, by the phrases they are made of, in English and Chinese."""
+"""Which texts decline to answer, by the phrases that they are made of.
+
+The phrases are data: a file per language in `phrases/`, which `Phrases` describes. A new language is a new file.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
 
 from rageval_spark.judges.lexical import LEAST_WORDS, wording
-from rageval_spark.prompts.language import sentences
+from rageval_spark.prompts.language import LANGUAGE_NAMES, SCRIPTS, detect_language, script, sentences, word_tokens
 
-_NOT = (r"(?:do not|don't|did not|didn't|cannot|can't|can not|could not|couldn't|won't|will not"
-        r"|(?:am|are|was|were) (?:not able|unable) to)")
-_DOES_NOT = r"(?:(?:do|does|did) not|(?:do|does|did)n't|fails? to)"
-_IS_NOT = r"(?:(?:is|are|was|were) (?:not|no)|(?:is|are|was|were)n't)"
-_ADVERB = r"(?:\w+ )?"
-_CLEARLY_ZH = "(?:明确|具体|直接|详细|准确)?"
-REFUSES = re.compile(
-    r"\b(?:(?:i|we)(?:'m| am| are|'re)? (?:(?:really |very |so )?sorry|unable|not able|afraid)|i apologi[sz]e"
-    r"|i(?:'m| am) not (?:\w+ )?(?:sure|certain)|(?:must|have to) decline|decline to (?:answer|comment|say)"
-    r"|i(?:'d| would) rather not"
-    rf"|i {_NOT} {_ADVERB}(?:know|have|find|answer|tell|say|see|determine|provide|locate|help|confirm|verify|explain|advise"
-    r"|assist|comment|share|disclose|discuss|identify|recommend|give|offer|access|respond|specify)"
-    rf"|we {_NOT} {_ADVERB}(?:know|find|answer|tell|say|determine|confirm|verify|comment)"
-    rf"|{_DOES_NOT} {_ADVERB}(?:mention|say|state|specify)"
-    rf"|(?:documents?|contexts?|passages?|texts?|articles?|sources?|information) {_DOES_NOT} {_ADVERB}indicate"
-    rf"|{_IS_NOT} {_ADVERB}(?:mentioned|stated|specified|indicated|discussed)"
-    r"|^\W*(?:(?:based on|from|according to|given|in|however|unfortunately|therefore)\b[^,]*,? )?"
-    r"it(?:'s| is) (?:unclear|unknown|not (?:clear|known))"
-    r"|(?:no|insufficient|not enough) (?:\w+ ){0,2}(?:information|context|details|answer|mention)"
-    r"|unable to (?:answer|find|determine|provide|say|tell|confirm|verify|help|assist)"
-    r"|(?:cannot|can't|can not|could not) be (?:answered|determined)"
-    r"|not possible to (?:answer|determine|say|tell|confirm)"
-    r"|(?:outside|beyond) (?:of )?(?:my|the scope)|nothing (?:is said |is stated )?(?:about|on) (?:this|that|it))\b"
-    r"|^\W*not (?:\w+ )?(?:mentioned|stated|specified|given|provided|found|available|known)\b"
-    r"|^\W*(?:n/a|unanswerable|no answer|idk)\W*$"
-    r"|(?:无法|不能|没法|难以)(?:(?:根据|基于|依据|从|由|就|对|为|给|直接|准确|明确)[^，。；！？,;!?]{0,24})?(?:回答|作答|确定|判断|得知|找到|确认|知道)"
-    r"|我们?(?:暂时|目前|还)?(?:无法|不能|没法|不便)(?:[为给对向]\w{1,4})?(?:提供|给出|帮助|协助|透露|解答|解释|告知|告诉)"
-    rf"|(?:^\W*|我们?|[，,]|对[^，。,]{{1,16}})[并还也]?(?:暂时|目前|实在)?不(?:太|大|是很)?(?:知道|清楚|了解)"
-    rf"|不(?:知道|清楚|确定|详)\W*$|无可奉告|不便(?:回答|透露)|拒绝回答|(?:没有|未|未能){_CLEARLY_ZH}(?:找到|提及|提到|说明|给出|写明|指出|交代|记载)"
-    r"|(?:没有|暂无|尚无|缺乏|缺少)(?:相关|足够|任何|具体|这方面|关于[^，。；！？,;!?]{1,24})?的?(?:信息|资料|内容|答案)"
-    r"|(?:信息|资料|内容|材料)(?:不足|不够|有限)|超出(?:了)?[^，。；！？,;!?]{0,8}(?:范围|知识)|抱歉|对不起",
-    re.I,
-)
-"""What a sentence says that declines to answer."""
-LACKS = re.compile(
-    rf"\b(?:{_DOES_NOT} {_ADVERB}(?:contain|provide|include|cover|give|offer|describe|explain|list|answer|allow|tell"
-    r"|address|discuss|have (?:\w+ ){0,2}(?:information|details|data|answers?))"
-    rf"|we {_NOT} {_ADVERB}(?:have|see|provide|locate|help|give|offer)"
-    r"|lacks|(?:documents|contexts|passages|texts|sources) lack|silent (?:on|about)|(?:cannot|can't|could not) be found"
-    rf"|{_IS_NOT} {_ADVERB}(?:given|provided|available|enough|sufficient|information|included|covered|found|listed|described))\b"
-    r"|(?:没有|未|并未|不)(?:提供|包含|涉及|包括|介绍|讨论|描述|列出|显示)|(?:无法|不能|没法)(?:提供|给出)",
-    re.I,
-)
-"""What declines only where it is said of a source: "does not include breakfast" is an answer."""
-SOURCES = re.compile(
-    r"\b(?:documents?|documentation|contexts?|passages?|texts?|articles?|sources?|materials?|information|details|excerpts?"
-    r"|content|handbook|manual|results|data|page|snippets?|paragraphs?|knowledge base|answers?|question)\b"
-    r"|文档|资料|文件|文中|文章|文本|材料|上下文|手册|内容|信息|原文|段落|知识库|来源|答案",
-    re.I,
-)
-TURNS = re.compile(r"\b(?:but|however|though|although|yet)\b|但是?|不过|然而", re.I)
-ASKS = re.compile(r"[?？][\"'”’)\]」』]*$")
-OFFERS = re.compile(r"\b(?:please|let me know|feel free|happy to help|contact|you (?:can|could|may|might) "
-                    r"(?:ask|check|consult))\b|请|欢迎", re.I)
+LONGEST = 20_000
+"""Characters of the longest text that can be a refusal. It keeps the time to match phrases in bounds."""
+SHORT = 6
+"""Words below which the language of a text is not certain: it may be any of its script."""
+FEWEST = 3
+"""Words from which a text of an unknown language may be a refusal in that language."""
+ASKS = re.compile(r"[?？؟][\"'”’)\]」』]*$")
+QUOTED = re.compile(
+    r"\"[^\"]*\"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|»[^«»]*«|「[^「」]*」|『[^『』]*』|《[^《》]*》"
+    r"|(?<!\w)['‘](?:[^'’‘]|['’](?=\w))*['’](?!\w)")
+QUOTE = "\ufffc"
+"""What stands for a quotation. It counts as one word that states something."""
+MARKS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670\u0640\u093c\u200b-\u200f\ufeff*`_#>]")
+"""Accents, vowel signs of Arabic, the Hindi nukta, characters without width and Markdown: people leave them out."""
+SAME_LETTERS = str.maketrans({
+    "ß": "ss", "ł": "l", "ı": "i", "ø": "o", "’": "'", "ʼ": "'", "´": "'", "‘": "'", "＇": "'",
+    "ى": "ي", "ة": "ه", "أ": "ا", "إ": "ا", "آ": "ا",
+    "ँ": "ं",
+})  # fmt: skip
+GAP = r"(?:[^\s,;:.]{1,30},? ){0,5}?"
+WORD = r"(?:[^\s,;:.]{1,30} )?"
 
 
-def declines(sentence: str) -> bool:
-    """Whether a sentence declines, and says nothing else after a "but"."""
-    plain = sentence.replace("’", "'")
-    if not (said := REFUSES.search(plain)) and not (SOURCES.search(plain) and (said := LACKS.search(plain))):
+class Says(Enum):
+    """What a sentence does for an answer."""
+
+    DECLINES = "declines"
+    NOTHING = "nothing"
+    STATES = "states"
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The phrases of a language, compiled. In the files "…" stands for up to five words, "~" for up to one, `<name>` for
+    the alternatives under `words`; a line of `refuses` and `lacks` is a pattern of its own."""
+
+    refuses: re.Pattern[str]
+    """What declines wherever it stands in a main clause."""
+    lacks: re.Pattern[str]
+    """What declines only if the sentence names a source: "does not include breakfast" is an answer."""
+    sources: re.Pattern[str]
+    apologies: re.Pattern[str]
+    turns: re.Pattern[str]
+    """Contrasts and consequences: an answer may follow them, as in "I am not sure, but it is 5 euros"."""
+    conditions: re.Pattern[str]
+    """Subordinate clauses up to their comma: a condition declines nothing."""
+    reports: re.Pattern[str]
+    """What others have said: it is an answer that they did not know."""
+    fillers: re.Pattern[str]
+    """Sentences that offer, ask for patience or speak of the assistant itself."""
+    about: re.Pattern[str]
+    """The persons of the conversation and its question."""
+    only: re.Pattern[str]
+    """"The documents only cover …" beside a refusal is a part of it."""
+    denials: re.Pattern[str]
+    """"Unfortunately not": a refusal unless the question can be answered by no."""
+    open_questions: re.Pattern[str]
+    """Words of questions that no does not answer."""
+    least_letters: int
+    """Letters from which a word states something; 0 counts pairs of characters."""
+    is_english: bool
+    digraphs: Sequence[Sequence[str]]
+
+    def fold(self, text: str) -> str:
+        """Return the text as patterns are matched with it."""
+        return _replaced(_plain(text.casefold()), self.digraphs)
+
+
+LANGUAGES: tuple[str, ...] = tuple(sorted(
+    file.name.removesuffix(".yaml") for file in resources.files(__package__).joinpath("phrases").iterdir()
+    if file.name.endswith(".yaml")))  # fmt: skip
+"""ISO 639-1 codes of the languages whose refusals are known."""
+
+
+def names() -> str:
+    """The English names of LANGUAGES, for messages."""
+    return ", ".join(sorted(LANGUAGE_NAMES[language] for language in LANGUAGES))
+
+
+@cache
+def phrases(language: str) -> Phrases:
+    """Read the phrases of one of LANGUAGES."""
+    text = resources.files(__package__).joinpath("phrases").joinpath(f"{language}.yaml").read_text(encoding="utf-8")
+    data: Mapping[str, Any] = yaml.safe_load(text)
+    spaced = data.get("spaced", True)
+    digraphs: Sequence[Sequence[str]] = data.get("replace", ())
+    start, end = (r"(?<!\w)", r"(?!\w)") if spaced else ("", "")
+
+    def compiled(pattern: str) -> re.Pattern[str]:
+        for name, words in (*data["words"].items(), *data["words"].items()):  # words may use words
+            pattern = pattern.replace(f"<{name}>", f"(?:{words})")
+        pattern = pattern.replace("… ", GAP).replace("~ ", WORD)
+        return re.compile(_replaced(_plain(pattern, keep="*#>_`"), digraphs), re.I)
+
+    def whole(alternatives: str) -> str:
+        return rf"{start}(?:{alternatives}){end}"
+
+    def lines(name: str) -> re.Pattern[str]:
+        return compiled(whole("|".join(line.strip() for line in data[name].splitlines() if line.strip())))
+
+    contrasts, comma = whole(data["contrasts"]), r"(?:^|[,;،，] ?(?:and |und |et |y |e |en |i |и |و)?)" if spaced else ""
+    reports = rf"^.*{whole(data['reports'])}" if data.get("verb_final") else rf"{whole(data['reports'])}.*"
+    opens = r"(?:^|[,;،，(]|\s)\s*" if spaced else r"(?:^|[,;，、])\s*"
+    return Phrases(
+        lines("refuses"), lines("lacks"), compiled(whole(data["sources"])), compiled(whole(data["apologies"])),
+        compiled(rf"{contrasts}|{comma}{whole(data['consequences'])}|[;；]"),
+        compiled(rf"{opens}(?:{data['conditions']}){end}[^,;:，；、،]*"), compiled(reports), compiled(whole(data["fillers"])),
+        compiled(whole(data["about"])), compiled(whole(data["only"])), compiled(rf"^\W*(?:{data['denials']})\W*$"),
+        compiled(whole(data["open_questions"])), data.get("least_letters", 4), language == "en", digraphs)
+
+
+def _plain(text: str, keep: str = "") -> str:
+    """Return the text without accents and marks, in the letters that people also type in their place. `keep`: what is
+    syntax in a pattern."""
+    folded = unicodedata.normalize("NFKD", text).translate(SAME_LETTERS)
+    return unicodedata.normalize("NFC", MARKS.sub(lambda found: found[0] if found[0] in keep else "", folded))
+
+
+def _replaced(text: str, pairs: Sequence[Sequence[str]]) -> str:
+    for written, letter in pairs:
+        text = text.replace(written, letter)
+    return text
+
+
+def refused(text: str, question: str = "") -> bool | None:
+    """Return whether a text declines: a sentence of it declines, and the others only ask, offer help or say next to nothing.
+
+    None if that is unknown: no phrase is in the text, and its language is none of LANGUAGES, or unsure.
+    """
+    if len(text) > LONGEST:
         return False
-    assert said is not None
-    rest = TURNS.split(plain[said.end():], maxsplit=1)
-    return len(rest) < 2 or _says_nothing(rest[1]) or declines(rest[1])
+    languages, certain = languages_of(text, question)
+    if any(_declines(text, question, phrases(language)) for language in languages):
+        return True
+    return False if certain else None
 
 
-def refused(text: str) -> bool:
-    """Whether one sentence declines and the others only ask, offer help or say next to nothing."""
-    declining = [declines(one) for one in sentences(text)]
-    return any(declining) and all(no or _says_nothing(one) for no, one in zip(declining, sentences(text), strict=True))
+def languages_of(text: str, question: str = "") -> tuple[list[str], bool]:
+    """Return the languages that a text may be in, of those in LANGUAGES, and whether there can be no other.
+
+    A text of too few words to know takes the language of its question.
+    """
+    words = sum(not word.isdecimal() for word in word_tokens(text))
+    language = detect_language(text)
+    if language is None:
+        language = detect_language(question) or detect_language(f"{question} {text}")
+    if language in LANGUAGES and words >= SHORT:
+        return [language], True
+    name = {"Han": "zh ja", "Kana": "ja", "Hangul": "ko"}.get(script(text))
+    candidates = name.split() if name else SCRIPTS[script(text)][1]
+    if language is not None and language not in LANGUAGES and words >= SHORT:
+        return [], False
+    also = [other for other in candidates if other in LANGUAGES and other != language]
+    known = language in LANGUAGES
+    return ([language, *also] if known and language else also), known or (language is None and words < FEWEST)
 
 
-def _says_nothing(sentence: str) -> bool:
-    return bool(ASKS.search(sentence) or OFFERS.search(sentence)) or len(wording(sentence).content) < LEAST_WORDS
+def language_in_doubt(text: str, question: str = "") -> str:
+    """Return the English name of the language of a text for which `refused` is None; "unsure" if there is none."""
+    language = detect_language(text) or detect_language(question)
+    return LANGUAGE_NAMES[language] if language and language not in LANGUAGES else "unsure"
+
+
+def declines(sentence: str, languages: Sequence[str] | None = None) -> bool:
+    """Return whether a sentence declines, and states nothing beside it. `languages`: those that it may be in, if known."""
+    if len(sentence) > LONGEST:
+        return False
+    candidates = languages_of(sentence)[0] if languages is None else languages
+    return any(_says(_unquoted(sentence), phrases(language)) is Says.DECLINES for language in candidates)
+
+
+def _declines(text: str, question: str, words: Phrases) -> bool:
+    if words.denials.search(words.fold(text)):
+        return not word_tokens(question) or bool(words.open_questions.search(words.fold(question)))
+    any_declines = False
+    for sentence in sentences(_unquoted(text)):
+        said = _says(sentence, words)
+        if said is Says.STATES:
+            return False
+        any_declines |= said is Says.DECLINES
+    return any_declines
+
+
+def _unquoted(text: str) -> str:
+    """Return the text with a sign in place of each quotation; a text that is nothing but a quotation loses its quotes."""
+    without = QUOTED.sub(f" {QUOTE} ", text)
+    if re.search(r"\w", without):
+        return without
+    return text.strip().strip("\"“”„«»「」『』‘’'")
+
+
+def _says(sentence: str, words: Phrases) -> Says:
+    """Return what a sentence says. The parts before and after "but" or ", so" each count.
+
+    What stands before "but" counts only if it neither speaks of the conversation nor of its sources: "The handbook mentions
+    the pass, but it does not say what it costs" declines.
+    """
+    text = words.fold(sentence)
+    apologizes = bool(words.apologies.search(text))
+    text = words.apologies.sub(" ", text, count=1) if apologizes else text
+    parts = _parts(text, words)
+    results = [_part_says(part, words) for part in parts]
+    if Says.DECLINES not in results:
+        return Says.DECLINES if apologizes and Says.STATES not in results else max(results, key=list(Says).index)
+    first = results.index(Says.DECLINES)
+    before = any(result is Says.STATES and _is_of_the_matter(part, words)
+                 for part, result in zip(parts[:first], results[:first], strict=True))
+    return Says.STATES if before or Says.STATES in results[first:] else Says.DECLINES
+
+
+def _is_of_the_matter(part: str, words: Phrases) -> bool:
+    return bool(re.search(r"\d", part)) or not (words.about.search(part) or words.sources.search(part))
+
+
+def _parts(text: str, words: Phrases) -> list[str]:
+    """Split a sentence at its contrasts and consequences."""
+    parts, start = [], 0
+    for turn in words.turns.finditer(text):
+        parts.append(text[start : turn.start()])
+        start = turn.end()
+    return [*parts, text[start:]]
+
+
+def _part_says(part: str, words: Phrases) -> Says:
+    searched = words.conditions.sub(" ", words.reports.sub(" ", part)).strip()
+    if words.refuses.search(searched) or _source_lacks(part, searched, words):
+        return Says.DECLINES
+    return Says.NOTHING if _says_nothing(part, words) else Says.STATES
+
+
+def _source_lacks(part: str, searched: str, words: Phrases) -> bool:
+    """Return whether a source lacks something: in "no information is passed on" the information is not the source."""
+    lacking = words.lacks.search(searched)
+    if lacking is None:
+        return False
+    return any(not lacking[0].endswith(source[0]) for source in words.sources.finditer(part))
+
+
+def _says_nothing(part: str, words: Phrases) -> bool:
+    if ASKS.search(part.strip()) or words.fillers.search(part):
+        return True
+    if words.only.search(part) and words.sources.search(part) and not re.search(r"\d", part):
+        return True
+    if words.is_english or not words.least_letters:
+        return len(wording(part).content) + part.count(QUOTE) < LEAST_WORDS
+    stating = [word for word in part.split()
+               if len(word.strip(".,!?;:।()")) >= words.least_letters or QUOTE in word or re.search(r"\d", word)]
+    return len(stating) < LEAST_WORDS

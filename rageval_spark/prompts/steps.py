@@ -17,13 +17,8 @@ from rageval_spark.score import Score, Skip
 
 SHORT = 12
 """A text of at most so many words (or characters of unspaced scripts) can be one claim as it stands."""
-PLEASANTRIES = frozenset(normalised(text) for text in (
-    "sure", "ok", "okay", "alright", "of course", "certainly", "absolutely", "no problem", "got it", "understood",
-    "hello", "hi", "thanks", "thank you", "you're welcome", "you are welcome", "happy to help", "idk", "i don't know",
-    "i do not know", "n/a", "好的", "好", "当然", "当然可以", "没问题", "明白", "收到", "你好", "您好", "谢谢", "不客气", "不知道",
-))  # fmt: skip
-"""Texts that claim nothing, whatever a judge might make of them."""
-
+NO_ANSWERS = frozenset(normalised(text) for text in ("idk", "i don't know", "i do not know", "n/a", "不知道"))
+"""Texts that decline whatever the question. Others as short ("OK", "Hello", "Certainly") may be the answer: a judge decides."""
 
 @dataclass(frozen=True)
 class Chunks:
@@ -89,7 +84,7 @@ def claims_of(sample: Sample, text: str, none_code: str) -> Generator[Any, Any, 
     is itself the claim; of a longer one the claims are asked again, then its sentences are taken.
     """
     question = sample.user_input or ""
-    if normalised(text).replace("’", "'").strip(" .!。！") in PLEASANTRIES:
+    if normalised(text).replace("’", "'").strip(" .!。！") in NO_ANSWERS:
         raise Skip(none_code, flags=("REFUSAL",))
     claims = yield ListClaims(question, text, sample.history)
     if not claims:

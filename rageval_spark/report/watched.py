@@ -9,7 +9,19 @@ from itertools import accumulate
 from typing import Any
 
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.signals import EMPTY, LANGUAGE, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, ROWS, UNKNOWN, WORDS, Watch
+from rageval_spark.engine.signals import (
+    EMPTY,
+    LANGUAGE,
+    LANGUAGE_DRIFT,
+    LENGTH_DRIFT,
+    RATES,
+    ROWS,
+    UNKNOWN,
+    UNKNOWN_REFUSALS,
+    WORDS,
+    Watch,
+)
+from rageval_spark.judges.refusals import names
 from rageval_spark.statistics import drift
 from rageval_spark.statistics.intervals import interval
 
@@ -188,6 +200,8 @@ def notes(watch: Watch, counts: Counts, days: Sequence[str], undated: int, time:
     if empty := [day for day in days if not counts.rows(day)]:
         yield f"no rows on {', '.join(empty)}"
     yield from _null_notes(watch, counts, days)
+    if "refusal" in watch.rates() and (in_doubt := counts.mix(UNKNOWN_REFUSALS, days)):
+        yield unknown_refusals(in_doubt)
     if watch.feedback and (said := unknown_feedback(counts, days)):
         yield said
 
@@ -207,6 +221,14 @@ def _null_notes(watch: Watch, counts: Counts, days: Sequence[str]) -> Iterator[s
             yield f"null in {columns} counts as empty, since other rows have values ({rate}): {on}{rest}"
         else:
             yield f"null in {columns} in every row, so that nothing is known of {', '.join(filter(None, (rate, others)))}: {on}"
+
+
+def unknown_refusals(in_doubt: Mapping[str, int]) -> str:
+    """Say how many answers are left out of the rate of refusals. `in_doubt`: their numbers by language."""
+    languages = ", ".join(f"{count:,} in {language}" if language != "unsure" else f"{count:,} in a language that is unsure"
+                          for language, count in sorted(in_doubt.items(), key=lambda item: (-item[1], item[0])))
+    return (f"refusal: {sum(in_doubt.values()):,} answers are left out, since it is unknown whether they decline: {languages}. "
+            f"Refusals are recognized in {names()}")
 
 
 def unknown_feedback(counts: Counts, days: Sequence[str]) -> str | None:

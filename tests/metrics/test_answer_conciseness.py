@@ -46,7 +46,7 @@ def test_missing_verdicts_leave_a_lower_bound() -> None:
     assert (score.value, score.code, score.details["lower_bound"]) == (None, "JUDGE_COUNT_MISMATCH", 0.5)
 
 
-@pytest.mark.parametrize("answer", ["Sure!", "IDK"])
+@pytest.mark.parametrize("answer", ["I don’t know.", "IDK"])
 def test_what_claims_nothing_is_not_put_to_a_judge(answer: str) -> None:
     score, asked = played(METRIC, {**SAMPLE, "answer": answer})
     assert (score.value, score.code, asked) == (None, "NO_CLAIMS", [])

@@ -51,6 +51,16 @@ def test_f_of_the_claims(mine: list[int], theirs: list[int], beta: float, f: flo
     assert kinds(asked) == ["list_claims"] * 2 + ["verify_claims"] * 2
 
 
+@pytest.mark.parametrize(("reference", "answer"), [
+    ("OK", "The code is OK."), ("Hello", "It prints Hello"), ("Certainly", "The last word is certainly."),
+    ("当然可以", "答案是当然可以。"),
+])  # fmt: skip
+def test_a_reference_of_one_pleasant_word_is_put_to_the_judge(reference: str, answer: str) -> None:
+    score, asked = play(F_ONLY, [1], [1], answer=answer, reference=reference)
+    assert (score.value, score.flags) == (1.0, ())
+    assert kinds(asked) == ["list_claims"] * 2 + ["verify_claims"] * 2
+
+
 def test_weighed_with_the_cosine() -> None:
     score, asked = play(AnswerCorrectness(), [1, 1, 1, 0, 0], [1, 1, 1, 0, 0], cosine=0.9)
     assert score.value == pytest.approx(0.75 * 0.6 + 0.25 * 0.9)

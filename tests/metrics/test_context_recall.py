@@ -99,3 +99,8 @@ def test_a_missing_verdict_is_no_number() -> None:
 def test_a_failed_listing_is_no_number() -> None:
     score, _ = played(ContextRecall(), sample(), list_claims=JudgeFault("JUDGE_RATE_LIMIT", "429"))
     assert (score.value, score.status, score.code) == (None, "failed", "JUDGE_RATE_LIMIT")
+
+
+def test_a_reference_of_one_pleasant_word_is_a_claim_if_the_judge_says_so() -> None:
+    score, _ = played(ContextRecall(), sample(reference="OK"), list_claims=[], detect_refusal={"refused": 0}, verify_claims=[1])
+    assert (score.value, score.code, score.flags) == (1.0, None, ("SINGLE_CLAIM_FALLBACK",))

@@ -69,15 +69,25 @@ def test_what_is_put_to_the_judge() -> None:
         ({"contexts": [""]}, "NO_CONTEXT"),
         ({"contexts": [None]}, "NO_CONTEXT"),
         ({"contexts": ["  ", "\n"]}, "NO_CONTEXT"),
-        ({"answer": "Sure!"}, "NO_CLAIMS"),
         ({"answer": "IDK"}, "NO_CLAIMS"),
         ({"answer": "I don’t know."}, "NO_CLAIMS"),
-        ({"answer": "好的。"}, "NO_CLAIMS"),
+        ({"answer": "不知道。"}, "NO_CLAIMS"),
     ],
 )
 def test_skipped_without_a_prompt(fields: dict[str, Any], code: str) -> None:
     score, asked = played(Faithfulness(), sample(**fields))
     assert (score.value, score.status, score.code, asked) == (None, "skipped", code, [])
+
+
+@pytest.mark.parametrize("answer", ["OK", "Hello", "Certainly.", "Sure!", "当然可以"])
+@pytest.mark.parametrize(("refused", "value", "code"), [(0, 1.0, None), (1, None, "NO_CLAIMS")])
+def test_the_judge_decides_whether_a_pleasantry_is_an_answer(
+    answer: str, refused: int, value: float | None, code: str | None
+) -> None:
+    score, asked = played(
+        Faithfulness(), sample(answer=answer), list_claims=[], detect_refusal={"refused": refused}, verify_claims=[1])
+    assert (score.value, score.code) == (value, code)
+    assert kinds(asked)[:2] == ["list_claims", "detect_refusal"]
 
 
 def test_a_refusal_has_no_claims_and_is_told_from_a_failure() -> None:
