@@ -292,5 +292,39 @@ def _goes_on(before: str, after: str, language: str | None, known: Abbreviations
 
 
 def normalised(text: str) -> str:
-    """NFKC, casefolded, white space collapsed: texts that are equal so are the same claim or chunk."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """NFKC, casefolded, white space collapsed: texts that are equal so are the same claim or chunk.
+
+    Signs that nobody sees are left out. The unit after a number keeps its case, and a power its sign: 5 MW is not 5 mW.
+    """
+    return " ".join(_UNIT.sub(lambda match: match[1] or match[0].casefold(), compatible(text)).split())
+
+
+def same_answer(a: str, b: str) -> bool:
+    """Whether two answers are the same without asking anybody: as `normalised`, and the case of two letters counts (US, us; pH)."""
+    return _spelled(a) == _spelled(b)
+
+
+def _spelled(text: str) -> str:
+    return " ".join(_UNIT_OR_CAPITALS.sub(lambda match: match[1] or match[0].casefold(), compatible(text)).split())
+
+
+def compatible(text: str) -> str:
+    """Return the text in NFKC, without signs that nobody sees; of a power the sign ^ stays, of a fraction the number before."""
+    if text.isascii():
+        return text
+    text = _POWER.sub(lambda match: "^" + match[0], text)
+    text = _FRACTION.sub(lambda match: " " + match[0], text)
+    text = unicodedata.normalize("NFKC", text).replace("\u2044", "/")
+    return "".join(sign for sign in text if not is_invisible(sign))
+
+
+@lru_cache(maxsize=10_000)
+def is_invisible(sign: str) -> bool:
+    """Whether a character is a joiner, a soft hyphen, a mark of direction or of the order of bytes, or a style of an emoji."""
+    return unicodedata.category(sign) == "Cf" or "\ufe00" <= sign <= "\ufe0f"
+
+
+_POWER = re.compile(r"(?<=\d)[\u00b2\u00b3\u00b9\u2070\u2074-\u207e]+")
+_FRACTION = re.compile(r"(?<=\d)[\u00bc-\u00be\u2150-\u215e]")
+_UNIT = re.compile(r"((?<=\d)\s?[^\W\d_]{1,4}\b)|[^\d]+?(?=\d)|[^\d]+|\d+")
+_UNIT_OR_CAPITALS = re.compile(r"((?<=\d)\s?[^\W\d_]{1,4}\b|\b[a-z]?[A-Z]{1,2}\b(?<=\b..))|\d+|[^\W\d]+|\W")
