@@ -264,6 +264,7 @@ def test_where_a_stop_looks_like_another(parts: list[str]) -> None:
         ("I. Introduction\nII. Methods", ["I. Introduction", "II. Methods"]),
         ("It is open.It closes at five. Use System.Out.", ["It is open.", "It closes at five.", "Use System.Out."]),
         ("It is open. [1] It closes at five. [2]", ["It is open. [1]", "It closes at five. [2]"]),
+        ("It is open. ... It is closed.", ["It is open.", "It is closed."]),
         ("...", []), ("… — !?", []), ("It is open.\n---\n***", ["It is open."]), ("", []),
     ],
 )  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rageval_spark.measures.lexical import emptiness, language_of, squad, texts, trim
+from rageval_spark.measures.lexical import emptiness, squad, texts
 from rageval_spark.metric import Layer, Metric
+from rageval_spark.prompts.language import compatible
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 
@@ -15,17 +16,18 @@ from rageval_spark.score import Score
 class ExactMatch(Metric):
     """Share of responses that equal the reference, or one of several.
 
-    0 or 1, higher is better. Texts are equal after NFKC, without invisible characters and white space at their ends.
-    With `squad` they are also casefolded, without punctuation and a, an, the; numbers are compared by value and keep their
-    sign, point and per cent. Both blank is 1: the reference says that there is no answer.
+    0 or 1, higher is better. Texts are equal after NFKC, without white space at their ends and signs that nobody sees; with
+    `squad`, also casefolded, without punctuation and a, an, the, and with numbers of equal value (1.0, 1). Both blank is
+    1: the reference says that there is no answer. The question's language says how a bare number ("1.200") is read.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE); a blank one counts, with the flag EMPTY_ANSWER.
     Prompts: none.
-    Source: SQuAD 2 (arXiv 1806.03822) with `squad`, but with Unicode's punctuation in place of ASCII's, so that
-    symbols stay, and numbers by value: 1.0 is 1, and 3.14 is not 314.
+    Source: SQuAD 2 (arXiv 1806.03822) where `squad`, with Unicode's punctuation for ASCII's, so that symbols
+    stay, and numbers kept whole: sign, point and per cent are no punctuation.
     """
 
     name: ClassVar[str] = "exact_match"
     reads: ClassVar[tuple[str, ...]] = ("response", "reference")
+    reads_too: ClassVar[tuple[str, ...]] = ("user_input",)
     layer: ClassVar[Layer] = "end_to_end"
     binary: ClassVar[bool] = True
 
@@ -37,11 +39,15 @@ class ExactMatch(Metric):
 
     def score(self, sample: Sample) -> Score:
         response, references = texts(sample, blank_too=True)
-        language = language_of(*references.values(), response) if self.squad else None
-        wanted = self._compared(response, language)
-        equal = [rank for rank, text in references.items() if self._compared(text, language) == wanted]
+        question = sample.user_input
+        if self.squad:
+            equal = [rank for rank, text in references.items()
+                     if squad(text, question, response) == squad(response, question, text)]
+        else:
+            equal = [rank for rank, text in references.items() if _trimmed(text) == _trimmed(response)]
         return Score.of(bool(equal), "equal to the reference" if equal else "differs from the reference",
                         flags=emptiness(response), reference=equal[0] if equal else None, references=len(references))
 
-    def _compared(self, text: str, language: str | None) -> str:
-        return squad(text, language) if self.squad else trim(text)
+
+def _trimmed(text: str) -> str:
+    return compatible(text).strip()
