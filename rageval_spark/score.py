@@ -15,7 +15,7 @@ SKIPPED: Mapping[str, str] = {
     "NO_CONTEXT": "there are no retrieved contexts, or all of them are blank",
     "NO_REFERENCE": "the reference is missing or blank",
     "NO_CLAIMS": "the response makes no claim, for example because it declines to answer",
-    "JUDGE_UNSUPPORTED": "the metric needs a model, and the embedded judge has none",
+    "JUDGE_UNSUPPORTED": "the embedded judge cannot decide it: a model is needed, or the language of the text is not known to it",
     "NO_ENTITIES": "the reference names no entity",
     "NO_RELEVANT_IDS": "no id is relevant: there is nothing to find",
     "NO_RETRIEVED_IDS": "the retrieved ids are missing",
