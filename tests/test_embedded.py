@@ -37,6 +37,52 @@ def test_a_claim_is_supported_when_its_words_numbers_and_names_are_found() -> No
                                (0, "words not found: bee, make, honey")]
 
 
+@pytest.mark.parametrize(
+    ("response", "context", "value"),
+    [
+        ("Der Zinssatz beträgt 35 Prozent.", "Der Zinssatz beträgt 3,5 Prozent.", 0.0),
+        ("Der Zinssatz beträgt 3,5 Prozent.", "Der Zinssatz beträgt 3,50 Prozent.", 1.0),
+        ("Das Lager hat 1200 Teile.", "Das Lager hat 1.200 Teile.", 1.0),
+        ("Das Lager hat 1,2 Teile.", "Das Lager hat 1.200 Teile.", 0.0),
+        ("The store has 1200 parts.", "The store has 1,200 parts in all.", 1.0),
+        ("The rate is 3.5 percent.", "The rate is 35 percent.", 0.0),
+        ("Le prix de la voiture est de 1200 euros.", "Le prix de la voiture est de 1 200 euros.", 1.0),
+        ("The temperature is 5 degrees.", "The temperature is -5 degrees.", 0.0),
+        ("الدخول بسعر 35 دينار للكبار.", "الدخول بسعر ٣٥ دينار للكبار.", 1.0),
+        ("دفتر صبح نو بجے کھلتا ہے۔ کینٹین میں مچھلی اور چاول مفت ملتے ہیں۔", "دفتر صبح نو بجے کھلتا ہے۔", 0.5),
+        ("Für Studierende ist der Eintritt in das Museum kostenlos.", "Der Eintritt in das Museum kostet"
+         " Studierende nichts: er ist kostenlos.", 1.0),
+        ("Die Bibliothek öffnet um neun Uhr und schließt um achtzehn Uhr.", "Montags ist die Bibliothek von neun"
+         " Uhr bis achtzehn Uhr geöffnet. Samstags schließt sie früher.", 1.0),
+        ("Das Museum zeigt alte Gemälde aus Spanien.", "Der Eintritt in das Museum ist für Studierende kostenlos.", 0.0),
+        ("Muzeum sprzedaje bilety po dziewięć euro.", "Bilet do muzeum sprzedaje się za dziewięć euro.", 1.0),
+        ("Билеты в музей стоят девять евро.", "Билет в музей стоит девять евро.", 1.0),
+    ],
+)
+def test_numbers_and_words_are_compared_as_the_language_writes_them(response: str, context: str, value: float) -> None:
+    assert judged("faithfulness", response=response, retrieved_contexts=[context]).value == value
+
+
+@pytest.mark.parametrize(
+    ("question", "contexts", "value"),
+    [
+        ("Ile kosztują bilety do muzeum?", ["Bilet do muzeum kosztuje dziewięć euro.", "Cena biletów do muzeów rośnie.",
+                                            "Psy nie mogą wchodzić do parku."], 2 / 3),
+        ("Сколько стоят билеты в музей?", ["Билет в музей стоит девять евро.", "Собакам вход в парк запрещён."], 1 / 2),
+        ("Wie viel kosten die Karten für das Museum?", ["Eine Karte für das Museum kostet neun Euro.", "Hunde sind im Park"
+                                                        " verboten."], 1 / 2),
+    ],
+)
+def test_inflected_words_are_the_same_word(question: str, contexts: list[str], value: float) -> None:
+    assert judged("context_relevancy", user_input=question, retrieved_contexts=contexts).value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["...", "…", "— !?", "👍"])
+def test_signs_alone_claim_nothing(text: str) -> None:
+    score = judged("faithfulness", response=text, retrieved_contexts=[TOWER])
+    assert (score.value, score.code) == (None, "NO_CLAIMS")
+
+
 def test_chinese_goes_by_pairs_of_characters() -> None:
     assert verdicts(["退款需要7天。", "退款需要5天。", "员工可以带狗上班。"], "退款将在7天内完成，退款需要提供发票。") == [
         (1, ""), (0, "未找到数字：5"), (0, "未找到词语：员工, 工可, 可以, 以带, 带狗, 狗上, 上班")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rageval_spark.judges.lexical import LEAST_WORDS, Found, Premise, found, premise, support, wording
+from rageval_spark.judges.lexical import LEAST_WORDS, Found, Premise, found, premise, shared_language, support, wording
 from rageval_spark.judges.refusals import ASKS, declines, language_in_doubt, languages_of, names, refused
 from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.measures.markers import cited
@@ -96,11 +96,12 @@ def _verify_claims(prompt: VerifyClaims) -> dict[str, Any]:
 
 
 def _rate_contexts(prompt: RateContexts1 | RateContexts2) -> dict[str, Any]:
-    asked = wording(prompt.question)
+    language = shared_language(prompt.question, *(text for _, text in prompt.contexts))
+    asked = wording(prompt.question, language)
     words = asked.content or list(asked.words)
     ratings = []
     for id, text in prompt.contexts:
-        given = premise((text,)).words
+        given = premise((text,), language).words
         missing = [word for word in words if word not in given]
         share = 1 - len(missing) / len(words) if words else 0.0
         rating = sum(share >= least for least in RATED_2_1[prompt_language(prompt.question)])

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
-from rageval_spark.prompts.language import UNSPACED
+from rageval_spark.judges.stems import function_words, stem
+from rageval_spark.measures.numbers import numbers_of, to_ascii_digits, value_of
+from rageval_spark.prompts.language import UNSPACED, compatible, detect_language
 
 WORD = re.compile(rf"[{UNSPACED}]+|\d+(?:[.,:]\d+)*|[^\W\d_{UNSPACED}]+(?:['’][^\W\d_{UNSPACED}]+)*")
-NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+JOINT = re.compile(r"[/:×^%‰]|(?<=\d)-")
 NAME = re.compile(rf"[^\W\d_{UNSPACED}]+(?:['’-][^\W\d_{UNSPACED}]+)*")
 UNSPACED_TEXT = re.compile(rf"[{UNSPACED}]")
 ENDINGS = ("ies", "es", "s", "ing", "ed")
@@ -35,10 +37,12 @@ class Wording:
     """A text's words, stemmed, in order; words of unspaced scripts are pairs of their characters."""
 
     words: tuple[str, ...]
+    empty: frozenset[str] = frozenset()
+    """Function words among them, in languages other than English."""
 
     @property
     def content(self) -> list[str]:
-        return [word for word in self.words if word not in FUNCTION_WORDS]
+        return [word for word in self.words if word not in FUNCTION_WORDS and word not in self.empty]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -52,6 +56,7 @@ class Premise:
     words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
     numbers: frozenset[str]
+    language: str | None
 
 
 @dataclass(frozen=True)
@@ -67,37 +72,57 @@ class Found:
     absent_names: tuple[str, ...]
 
 
-def wording(text: str) -> Wording:
+def wording(text: str, language: str | None = None) -> Wording:
+    """Return the words of a text. Without a language its words are stemmed as English ones."""
     words: list[str] = []
-    for word in WORD.findall(text.casefold()):
-        if word.isascii() or not UNSPACED_TEXT.match(word):
+    other = language if language not in (None, "en", "zh", "ja", "ko") else None
+    empty: set[str] = set()
+    for word in WORD.findall((to_ascii_digits(compatible(text)) if other else text).casefold()):
+        if other and word[0].isdecimal():
+            words.append(value_of(word, other) if ":" not in word else word)
+        elif other and not UNSPACED_TEXT.match(word):
+            # "l'ufficio", "d'eau"
+            for part in re.split(r"(?<=^\w)['’]|(?<=^\w\w)['’]", word):
+                words.append(stem(part, other))
+                if part in function_words(other):
+                    empty.add(words[-1])
+        elif word.isascii() or not UNSPACED_TEXT.match(word):
             words.append(_stem(word))
         else:
             words.extend(word[i : i + 2] for i in range(len(word) - 1)) if len(word) > 1 else words.append(word)
-    return Wording(tuple(words))
+    return Wording(tuple(words), frozenset(empty))
 
 
 @lru_cache(maxsize=64)
-def premise(texts: tuple[str, ...]) -> Premise:
-    wordings = [wording(text) for text in texts]
+def premise(texts: tuple[str, ...], language: str | None = None) -> Premise:
+    """Return what texts hold. The language of short texts may be known better by the caller."""
+    language = language or shared_language(*texts)
+    wordings = [wording(text, language) for text in texts]
     return Premise(frozenset(word for one in wordings for word in one.words),
                    frozenset(pair for one in wordings for pair in one.pairs),
-                   frozenset(number for text in texts for number in _numbers(text)))
+                   frozenset(number for text in texts for number in _numbers(text, language)), language)
+
+
+def shared_language(*texts: str) -> str | None:
+    """Return the language of texts that belong together."""
+    return detect_language(" ".join(text[:2000] for text in texts))
 
 
 def found(sentence: str, given: Premise) -> Found:
-    """What the premise holds of a sentence. Names are capitalised words that do not begin it."""
-    told = wording(sentence)
+    """What the premise holds of a sentence. Names are capitalised words that do not begin it; in German they may be any noun."""
+    told = wording(sentence, given.language)
     content = told.content or list(told.words)
     missing = tuple(dict.fromkeys(word for word in content if word not in given.words))
     pairs = told.pairs
-    numbers = _numbers(sentence)
+    numbers = _numbers(sentence, given.language)
     names = [name for name in NAME.findall(sentence)[1:] if name[0].isupper() and name.casefold() not in FUNCTION_WORDS]
+    if names and (given.language or detect_language(sentence)) == "de":
+        names = []
     return Found(
         _share([word in given.words for word in content]),
         _share([pair in given.pairs for pair in pairs]) if pairs else None, missing,
         len(numbers), tuple(number for number in numbers if number not in given.numbers),
-        len(names), tuple(name for name in names if not given.words.issuperset(wording(name).words)),
+        len(names), tuple(name for name in names if not given.words.issuperset(wording(name, given.language).words)),
     )
 
 
@@ -123,8 +148,9 @@ def _stem(word: str) -> str:
     return word
 
 
-def _numbers(text: str) -> list[str]:
-    return [number.replace(",", "") for number in NUMBER.findall(text)]
+def _numbers(text: str, language: str | None) -> list[str]:
+    """Return the values of a text's numbers. Those of a date or a range count alone: elsewhere it may be in words."""
+    return [part for number in numbers_of(text, language) for part in JOINT.split(number) if part]
 
 
 def _share(hits: Sequence[bool]) -> float:

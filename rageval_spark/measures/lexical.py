@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from rageval_spark.prompts.language import UNSPACED, language_name, normalised
+from rageval_spark.measures.numbers import language_of_numbers, replace_numbers, to_ascii_digits
+from rageval_spark.prompts.language import UNSPACED, compatible, language_name
 from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score, Skip
 
@@ -64,32 +65,49 @@ def emptiness(response: str) -> tuple[str, ...]:
     return ("EMPTY_ANSWER",) if blank(response) else ()
 
 
-def squad(text: str) -> str:
-    """NFKC, casefolded, without punctuation and the words a, an and the, white space collapsed. Symbols such as $ stay."""
-    return " ".join(ARTICLE.sub(" ", normalised(text).translate(_UNPUNCTUATED)).split())
+def squad(text: str, *others: str | None) -> str:
+    """NFKC, casefolded, without punctuation and the words a, an and the, white space collapsed. Symbols such as $ stay.
+
+    Numbers stay whole, and equal ones become equal: sign, per cent and the points within are no punctuation. How a bare number
+    is written ("1.200") may be known from `others`: the texts beside it.
+    """
+    plain = compatible(to_ascii_digits(text))
+    language = language_of_numbers(text, *others) if plain and _SEPARATED.search(plain) else None
+    plain = _GRADE.sub(r"\1\2minus", plain).casefold()
+    return " ".join(ARTICLE.sub(" ", replace_numbers(plain, language, _without_punctuation)).split())
 
 
-def squad_tokens(text: str) -> list[str]:
+_SEPARATED = re.compile(r"\d[.,'’\s]\d")
+_GRADE = re.compile(r"(^|\s)(A|B|C|D|E|AB|O)-(?=\s|$)")
+"""Marks and blood groups."""
+_NAMED_WITH_SIGN = re.compile(r"(?<![^\W_])([a-z])#(?!\w)")
+
+
+def _without_punctuation(text: str) -> str:
+    return _NAMED_WITH_SIGN.sub("\\1\ue000", text).translate(_UNPUNCTUATED).replace("\ue000", "#")
+
+
+def squad_tokens(text: str, *others: str | None) -> list[str]:
     """Tokens of `squad` between white space; in scripts without spaces each character is one."""
-    return UNSPACED_CHARACTER.sub(r" \g<0> ", squad(text)).split()
+    return UNSPACED_CHARACTER.sub(r" \g<0> ", squad(text, *others)).split()
 
 
 def words(text: str) -> list[str]:
     """Runs of letters, marks and digits, casefolded; each emoji and each character of an unspaced script is one."""
-    return normalised(text).translate(_WORDS).split()
+    return unicodedata.normalize("NFKC", text).casefold().translate(_WORDS).split()
 
 
 @lru_cache(maxsize=100_000)
 def stem(token: str) -> str:
-    """Porter's stem of a token of more than three letters, as the ROUGE script has it."""
-    return str(_porter().stemWord(token)) if len(token) > 3 else token
+    """Porter's stem of a token of more than three letters, as rouge-score has it: with NLTK's extensions."""
+    return str(_porter().stem(token)) if len(token) > 3 else token
 
 
 @cache
 def _porter() -> Any:
-    import snowballstemmer  # for those only who want stems
+    from nltk.stem.porter import PorterStemmer  # 1 s, for those only who want stems
 
-    return snowballstemmer.stemmer("porter")
+    return PorterStemmer()
 
 
 def maybe_english(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rageval_spark.prompts.language import SENTENCE, word_tokens
+from rageval_spark.prompts.language import sentence_spans
 
 CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`", re.S)
 DEFINITION = re.compile(r"^[ \t]*\[\^?\d+\]:.*$", re.M)
@@ -44,7 +44,7 @@ def cited(text: str) -> list[Cited]:
         marks.append((len(plain.rstrip()), found[1]))
         at = found.end()
     plain += text[at:]
-    spans = [found.span() for found in SENTENCE.finditer(plain) if word_tokens(found[0])]
+    spans = sentence_spans(plain)
     numbers: list[dict[int, None]] = [{} for _ in spans]
     for place, named in marks:
         mine = max((i for i, (start, _) in enumerate(spans) if start < place), default=0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rageval_spark.errors import JudgeFault
 from rageval_spark.prompts.embedding import Embed
-from rageval_spark.prompts.language import normalised
+from rageval_spark.prompts.language import same_answer
 
 Vector = np.ndarray[Any, Any]
 
@@ -34,7 +34,7 @@ def unusable(vectors: Sequence[Vector]) -> str | None:
 def similarity(text: str, others: Sequence[str]) -> Generator[Any, Any, tuple[float, tuple[str, ...]]]:
     """The cosine of a text with the nearest of the others, in [0, 1], and the flag CLAMPED where it was below. Texts that
     are equal but for case and spaces are embedded no more: 1.0. Raises JudgeFault where an embedding cannot be used."""
-    if any(normalised(text) == normalised(other) for other in others):
+    if any(same_answer(text, other) for other in others):
         return 1.0, ()
     vectors = yield [Embed(one) for one in (text, *others)]
     if fault := next((vector for vector in vectors if isinstance(vector, JudgeFault)), None):

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from rageval_spark.metric import Flow, Layer, Metric
 from rageval_spark.prompts.accuracy import JudgeAccuracy
-from rageval_spark.prompts.language import normalised
+from rageval_spark.prompts.language import same_answer
 from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score
 
@@ -44,7 +44,7 @@ class AnswerAccuracy(Metric):
             return Score.skipped("NO_QUESTION")
         if blank(sample.response):
             return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",), measures={"wrong": 1.0})
-        if normalised(sample.response) in map(normalised, references):
+        if any(same_answer(sample.response, text) for text in references):
             return Score.of(1.0, "the response has the words of a reference", measures={"right": 1.0})
         rated = yield JudgeAccuracy(sample.user_input or "", sample.response, references, sample.history)
         outcome = OUTCOMES[rated.value]

@@ -86,6 +86,8 @@ def claims_of(sample: Sample, text: str, none_code: str) -> Generator[Any, Any, 
     question = sample.user_input or ""
     if normalised(text).replace("’", "'").strip(" .!。！") in NO_ANSWERS:
         raise Skip(none_code, flags=("REFUSAL",))
+    if not word_tokens(text):
+        raise Skip(none_code)  # "..." states nothing
     claims = yield ListClaims(question, text, sample.history)
     if not claims:
         if (yield DetectRefusal(question, text, sample.history)):

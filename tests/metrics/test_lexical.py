@@ -98,14 +98,14 @@ def test_scores_lie_in_0_to_1_or_have_a_code(metric: Metric, response: str, refe
     ("text", "of_squad", "of_rouge"),
     [
         ("The  Cat's “hat”!", ["cats", "hat"], ["the", "cat", "s", "hat"]),
-        ("$5.50 an hour", ["$550", "hour"], ["5", "50", "an", "hour"]),
+        ("$5.50 an hour", ["$5.5", "hour"], ["5", "50", "an", "hour"]),
         ("Ｐａｒｉｓ ﬁne", ["paris", "fine"], ["paris", "fine"]),
         ("GRÖSSE Größe", ["grösse", "grösse"], ["grösse", "grösse"]),
         ("iPhone手机，好", ["iphone", "手", "机", "好"], ["iphone", "手", "机", "好"]),
         ("𠮷野 ไทย", ["𠮷", "野", "ไ", "ท", "ย"], ["𠮷", "野", "ไ", "ท", "ย"]),
         ("नमस्ते।", ["नमस्ते"], ["नमस्ते"]),
         ("ok🦊🦊", ["ok🦊🦊"], ["ok", "🦊", "🦊"]),
-        ("co\u00adop ❤\ufe0f", ["co\u00adop", "❤\ufe0f"], ["coop", "❤"]),
+        ("co\u00adop ❤\ufe0f", ["coop", "❤"], ["coop", "❤"]),
         ("the a an — …", [], ["the", "a", "an"]),
     ],
 )
@@ -117,8 +117,8 @@ def test_the_normalisation_of_squad_keeps_unspaced_text_together() -> None:
     assert squad(" The 北京、 city: Beijing. ") == "北京 city beijing"
 
 
-def test_stems_are_those_of_porter() -> None:
-    porter = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
+def test_stems_are_those_of_rouge_score() -> None:
+    porter = PorterStemmer()
     for word in ("refunds", "paying", "relational", "hopping", "ran", "cats", "flies", "agreed", "happily", "sky", "cries"):
         assert stem(word) == (porter.stem(word) if len(word) > 3 else word)
 

@@ -13,6 +13,11 @@ from rageval_spark.measures.lexical import stem, words
 from rageval_spark.metrics.rouge import Rouge
 from tests.metrics.wording import anything, compared, english
 
+_STEMMED = ("use used using uses user ones one on only they keys key always way away days day destroy news new dying die lying"
+            " lie tied ties flies fly cries cry sky skies possibly possible successfully success carefully care additionally"
+            " addition technology technologies log succeed proceed exceed innings inning agreed agree happily happy hopping hop"
+            " relational relate array arrays play plays played refunds refunded cats cat ran i am a1 x9y 3rd 1990s")
+STEMMED = _STEMMED.split()
 TYPES: tuple[Any, ...] = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 
@@ -56,6 +61,15 @@ def test_it_is_that_of_rouge_score(response: str, references: list[str]) -> None
         alone = RougeScorer([type]).score(references[0], response)[type]
         assert (one.details["precision"] or 0.0) == pytest.approx(alone.precision, abs=1e-9)
         assert one.details["recall"] == pytest.approx(alone.recall, abs=1e-9)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(STEMMED), min_size=1, max_size=12), st.lists(st.sampled_from(STEMMED), min_size=2, max_size=12))
+def test_stemmed_it_is_that_of_rouge_score(response: list[str], reference: list[str]) -> None:
+    texts = f"the {' '.join(response)} of that", f"the {' '.join(reference)} of that"
+    expected = RougeScorer(TYPES, use_stemmer=True).score(texts[1], texts[0])
+    for type in TYPES:
+        assert compared(Rouge(type, stem=True), *texts).value == pytest.approx(expected[type].fmeasure, abs=1e-9)
 
 
 class Stems:

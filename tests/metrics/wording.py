@@ -31,7 +31,7 @@ characters = st.sampled_from("".join(SCRIPTS.values()) + "aAbc \n.!?-$_\u200b")
 anything = st.text(alphabet=characters, max_size=40) | st.text(max_size=30)
 
 
-def compared(metric: Metric, response: Any, reference: Any) -> Score:
-    score, asked = played(metric, {"response": response, "reference": reference})
+def compared(metric: Metric, response: Any, reference: Any, **fields: Any) -> Score:
+    score, asked = played(metric, {"response": response, "reference": reference, **fields})
     assert asked == []
     return score
