@@ -13,7 +13,7 @@ import yaml
 from rageval_spark import EmbeddedJudge, score
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.engine.signals import UNKNOWN_REFUSALS, Sums, Watch
-from rageval_spark.judges.refusals import LANGUAGES, LONGEST, declines, phrases, refused
+from rageval_spark.judges.refusals import LANGUAGES, LONGEST, declines, names, phrases, refused
 from rageval_spark.metrics import CATALOGUE
 from rageval_spark.prompts.language import LANGUAGE_NAMES
 from rageval_spark.report import watched
@@ -127,3 +127,9 @@ def test_hostile_texts_are_read_in_time_that_grows_with_their_length(text: str) 
     refused(text)
     declines(text)
     assert time.process_time() - before < 3
+
+
+def test_the_guide_names_the_languages() -> None:
+    guide = " ".join((Path(__file__).parents[1] / "docs" / "watch_production.md").read_text(encoding="utf-8").split())
+    *most, last = names().split(", ")
+    assert f"{', '.join(most)} and {last}" in guide

@@ -48,10 +48,17 @@ def score(metric: Metric, sample: Sample) -> Score:
 
 
 def _reply(prompt: Prompt) -> Reply:
-    """Answer a prompt. Raises Skip for a text in a language whose refusals are not recognized."""
+    """Answer a prompt. Raises Skip if it asks for a refusal in a language whose refusals are not recognized."""
+    flags = ["HEURISTIC"]
     if isinstance(prompt, (ListClaims, DetectRefusal, FindStatements)):
-        _check_language(prompt)
-    return Reply(prompt.value(answer(prompt)), judge=EmbeddedJudge.model, flags=("HEURISTIC",))
+        text = _text_of(prompt)
+        if not languages_of(text, prompt.question)[0]:
+            if isinstance(prompt, DetectRefusal):
+                language = language_in_doubt(text, prompt.question)
+                raise Skip("JUDGE_UNSUPPORTED", f"the embedded judge does not recognize refusals in {language}, only in "
+                                                f"{names()}; take a model as the judge")
+            flags.append("REFUSALS_UNKNOWN")
+    return Reply(prompt.value(answer(prompt)), judge=EmbeddedJudge.model, flags=tuple(flags))
 
 
 def answer(prompt: Prompt) -> dict[str, Any]:
@@ -75,16 +82,6 @@ def _detect_refusal(prompt: DetectRefusal) -> dict[str, Any]:
 def _text_of(prompt: ListClaims | DetectRefusal | FindStatements) -> str:
     """Return the text of which a prompt asks what it states or whether it declines."""
     return "\n".join(text for _, text in prompt.sentences) if isinstance(prompt, FindStatements) else prompt.text
-
-
-def _check_language(prompt: ListClaims | DetectRefusal | FindStatements) -> None:
-    """Raise Skip if refusals in the language of the prompt's text are not recognized: one would pass for an answer."""
-    text = _text_of(prompt)
-    languages, _ = languages_of(text, prompt.question)
-    if not languages:
-        language = language_in_doubt(text, prompt.question)
-        raise Skip("JUDGE_UNSUPPORTED", f"the embedded judge does not recognize refusals in {language}, only in {names()}; "
-                                        f"take a model as the judge")
 
 
 def _verify_claims(prompt: VerifyClaims) -> dict[str, Any]:
