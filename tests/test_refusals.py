@@ -66,14 +66,22 @@ def test_the_question_helps_and_other_languages_stay_unknown(text: str, question
     assert refused(text, question) is is_refused
 
 
-@pytest.mark.parametrize("name", ["refusal_accuracy", "faithfulness", "context_recall", "citation_recall"])
-def test_the_embedded_judge_skips_what_it_may_take_for_an_answer(name: str) -> None:
-    text = "Det framgår tyvärr inte av de dokument som jag har fått."
-    sample = {"question": "Vad kostar det?", "answer": text, "reference": text, "contexts": ["Museet öppnar klockan nio."],
-              "should_refuse": True}
-    result = score(CATALOGUE[name](), sample, EmbeddedJudge())
+SWEDISH = "Det framgår tyvärr inte av de dokument som jag har fått."
+
+
+def test_the_embedded_judge_skips_what_it_may_take_for_an_answer() -> None:
+    sample = {"question": "Vad kostar det?", "answer": SWEDISH, "should_refuse": True}
+    result = score(CATALOGUE["refusal_accuracy"](), sample, EmbeddedJudge())
     assert (result.status, result.code, result.value) == ("skipped", "JUDGE_UNSUPPORTED", None)
     assert "refusals in Swedish" in str(result.reason)
+
+
+@pytest.mark.parametrize("name", ["faithfulness", "context_recall", "citation_recall"])
+def test_a_score_that_may_count_a_refusal_as_an_answer_is_flagged(name: str) -> None:
+    sample = {"question": "Vad kostar det?", "answer": SWEDISH, "reference": SWEDISH, "contexts": ["Museet öppnar klockan nio."]}
+    assert "REFUSALS_UNKNOWN" in score(CATALOGUE[name](), sample, EmbeddedJudge()).flags
+    german = {**sample, "answer": "Das Museum öffnet um neun Uhr.", "reference": "Das Museum öffnet um neun Uhr."}
+    assert "REFUSALS_UNKNOWN" not in score(CATALOGUE[name](), german, EmbeddedJudge()).flags
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
