@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spark import publishing
 from rageval_spark.config import Config, planned
 from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, Plan
 from rageval_spark.engine.sampling import told
-from rageval_spark.errors import RagevalError
+from rageval_spark.errors import RagevalError, SampleFault
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import EmbeddedJudge, HttpJudge
 from rageval_spark.spark import session
-from rageval_spark.spark.profile import profile
-from rageval_spark.spark.read import Source, read, resolved, unfed
+from rageval_spark.spark.profile import first_rows, profile
+from rageval_spark.spark.read import CORRUPT, LISTS, Source, read, resolved, unfed
 from rageval_spark.spark.sampling import drawn
 from rageval_spark.spark.score import check_executors
 
@@ -60,11 +62,12 @@ def examined(config: Config) -> Iterator[Finding]:
     yield Finding("Spark", "fine", f"version {spark.version}, {where}")
     try:
         frame = read(spark, source, plan.groups)
-        yield Finding("columns", "fine", ", ".join(f"{name} {kind}" for name, kind in frame.dtypes))
+        yield Finding("columns", "fine", ", ".join(f"{name} {kind}" for name, kind in frame.dtypes if name != CORRUPT))
         groups = resolved(plan.groups, frame, source)
         for group in groups:
             yield from _fed(group)
             yield from _held(group, profile(frame, group.fields))
+            yield from _lists(group, first_rows(frame, group.fields, MOST_ROWS))
         _, sample = drawn(frame, groups, config.slices, config.sample)
         if sample:
             yield Finding("sample", "fine", told(sample))
@@ -127,6 +130,38 @@ def _held(group: FieldGroup, counts: Mapping[str, int]) -> Iterator[Finding]:
                         default=0) for name in use.metric.reads), default=0)
         yield Finding("metric", "fine" if hurt < rows or not rows else "mind",
                       f"{use.name}: at least {rows - hurt:,} rows have all that it reads")
+
+
+MOST_ROWS = 200
+"""So many rows are read one by one, as a run reads them."""
+SEPARATORS = ("|||", "||", "<SEP>", "<sep>", "[SEP]", "###", "\n---\n", ";;", " | ", "|")
+"""What programs put between the items of a list that they join in one text."""
+LOOKS_LISTED = re.compile(r"\s*[\[({].*[\])}]\s*", re.DOTALL)
+
+
+def _lists(group: FieldGroup, rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """What keeps rows from being read, and lists that seem to stand in one text."""
+    samples, faults = [], []
+    for values in rows:
+        try:
+            samples.append(group.sample("", values))
+        except SampleFault as fault:
+            faults.append(str(fault))
+    if faults:
+        joined = ". If it joins a list in one text, set input.separator" if faults[0].split(" ")[0].strip(":") in LISTS else ""
+        yield Finding("data", "mind", f"{len(faults):,} of the first {len(rows):,} rows cannot be read: {faults[0]}{joined}")
+    for name in LISTS:
+        lists = [value for sample in samples if (value := getattr(sample, name)) and name in group.fields]
+        texts = [value[0] for value in lists if len(value) == 1 and isinstance(value[0], str)]
+        if not texts or len(texts) < len(lists):
+            continue
+        where = f"{name} ({group.fields[name]}): each of the first {len(texts):,} is a single text"
+        if all(LOOKS_LISTED.fullmatch(text) for text in texts):
+            yield Finding("data", "mind", f"{where} that looks like a list, such as {texts[0][:60]!r}; write it as a list, in a "
+                                          f"text as JSON: [\"first\", \"second\"]")
+        elif separator := next((sign for sign in SEPARATORS if sum(sign in text for text in texts) * 2 >= len(texts)), None):
+            yield Finding("data", "mind", f"{where}, and most hold {separator!r}; if that joins the items of a list, set "
+                                          f"input.separator: {json.dumps(separator)}")
 
 
 MEANING: Mapping[str, str] = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
-from rageval_spark.errors import JudgeFault
+from rageval_spark.errors import JudgeFault, SampleFault
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Skip, Usage
 from rageval_spark.votes import elected
@@ -67,6 +67,9 @@ class Metric:
     direction: ClassVar[Literal["higher", "lower"]] = "higher"
     binary: ClassVar[bool] = False
     """True where every score is 0 or 1: its interval is Wilson's."""
+    default_threshold: ClassVar[float | None] = 0.5
+    """The score, in [0, 1], from which on a sample passes (up to which, if lower is better) unless a config gives another; None
+    if a score alone says neither good nor bad, as of a metric that a flawless system cannot bring to 1."""
     aliases: ClassVar[tuple[str, ...]] = ()
     """Names under which other tools have the same measure; a config may use them."""
     several: ClassVar[tuple[str, ...]] = ()
@@ -148,6 +151,7 @@ def _vote(metric: Metric, sample: Sample, token_limit: int | None, number: int, 
     spent, flags, judges = Usage(), dict[str, None](), dict[str, None]()
     flow: Flow | None = None
     try:
+        sample.check(metric.takes())  # before anything is asked and paid for
         begun = metric.score(sample)
         flow = _nothing_asked(begun) if isinstance(begun, Score) else begun
         asked = next(flow)
@@ -180,6 +184,8 @@ def _vote(metric: Metric, sample: Sample, token_limit: int | None, number: int, 
         score = skip.score
     except JudgeFault as fault:
         score = Score.failed(fault.code, fault.reason)
+    except SampleFault as fault:
+        score = Score.failed(fault.code, str(fault))
     except Exception as error:
         score = Score.failed("METRIC_ERROR", _where(error))
     finally:

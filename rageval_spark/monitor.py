@@ -132,7 +132,7 @@ def _opened(config: MonitorConfig, on_session: Callable[[], None]) -> Logs:
     feedback = config.feedback.column if config.feedback else "feedback" if "feedback" in frame.columns else None
     columns = monitored.columns_of(frame, next((one for one in maps if one), {}), config.slices, feedback, config.sample, source)
     given = {"negative": config.feedback.negative, "positive": config.feedback.positive} if config.feedback else {}
-    watch = Watch(columns, feedback is not None, first=config.first_citation, **given)
+    watch = Watch(columns, feedback is not None, first=config.first_citation, pattern=config.citation_pattern, **given)
     if config.table:
         monitored.check_table(spark, config.table)
     return Logs(spark, frame, source, monitored.moment(frame, config.time, source), watch, feedback)

@@ -244,7 +244,8 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     gates = [*gated(settings.gates or {}, settings.least_coverage, plan, rows, settings.scale),
              *regression.regressed(spark, settings.gates or {}, held_against, Recorded(folder, manifest.what, {}), rows,
                                    settings.scale)]
-    summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=tally(scores), usage=usage,
+    counted = tally(scores)
+    summary = summarised(name=settings.name, run_id=run_id, plan=plan, stats=rows, tally=counted, usage=usage,
                          scale=settings.scale, gates=gates, sample=manifest.sample,
                          served_models=sorted(set().union(*served.values())), noise=repeated, notes=notes,
                          diagnosis=diagnosed(plan, rows, settings.diagnosis, settings.diagnosis.complaints))
@@ -256,6 +257,9 @@ def _summarise(spark: SparkSession, plan: Plan, settings: _Settings, folder: Fol
     if summary["total"] < manifest.rows:
         log.warning("%s of %s rows have the id of another row: a sample is counted once, its scores for each row",
                     f"{manifest.rows - summary['total']:,}", f"{manifest.rows:,}")
+    if counted.repeats and not any("sample_id" in group.fields for group in plan.groups):
+        log.warning("%s rows without an id have the same question, reference and contexts as another row, and are numbered: to "
+                    "compare runs, map a column that identifies them, fields: {sample_id: <column>}", f"{counted.repeats:,}")
     folder.write_json("summary.json", summary)
     from rageval_spark.report.page import make  # templates and charts: only now, when all else is there
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from rageval_spark.errors import SampleFault
+from rageval_spark.fields import read_field
+from rageval_spark.messages import read_messages, well_formed
+from rageval_spark.values import is_missing, plain
+
+__all__ = ["ALIASES", "FIELDS", "Sample", "ambiguous_names", "blank", "fields_found", "known_names", "well_formed"]
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sample_id": ("id", "data_id"),
@@ -26,9 +29,16 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 class Sample:
     """Fields are None where the data has no value; a blank text is a value (the system produced nothing).
 
-    `retrieved_contexts` keeps blank chunks as "" so that ranks hold. `reference` holds one text or several.
+    No value: None, NaN, NaT, pandas.NA and numpy's masked values, and the texts "NaN", "nan", "NaT" and "<NA>" that tools leave
+    in their place; for a text also an empty list or object, and for all but texts a blank cell. "None", "null" and "N/A" are
+    texts. An empty list of contexts, references or calls says that there are none.
+
+    Lists may stand in a cell as text, in JSON or as Python or numpy print them. A text of a field that takes texts too is read
+    as a list if it looks like one (cells.looks_like_list), and is at fault if it cannot be read so.
+
+    `retrieved_contexts` keeps blank and missing chunks as "" so that ranks hold. `reference` holds one text or several.
     `history` is a tuple of (role, text), oldest first. `relevance` has the grade of each id (relevant above 0); data that
-    has grades under `relevant_ids` is read so too.
+    has grades under `relevant_ids` is read so too. `messages` and calls are kept as the data has them (messages.read_messages).
     """
 
     sample_id: str = ""
@@ -50,17 +60,39 @@ class Sample:
     reference_turns: int | None = None
 
     @classmethod
-    def parse(cls, values: Mapping[str, Any]) -> Sample:
+    def parse(cls, values: Mapping[str, Any], strict: bool = True, columns: Mapping[str, str] | None = None) -> Sample:
         """A sample from values under field names or aliases; surplus names are ignored.
 
-        Raises SampleFault naming the field for a value that cannot be read as the field's type.
+        Values may be those of numpy, pandas, Spark or pydantic. Raises SampleFault naming the field for a value that cannot be
+        read as the field's type, and for different values under two aliases of one field. If not `strict`, a faulty field
+        raises it where it is used, so that it costs only metrics that use it. `columns` has the fields' names in the data, which
+        faults then name too.
         """
-        found = {name: values[source] for name, source in fields_found(values).items()}
-        read = {name: _read(name, value) for name, value in found.items() if value is not None}
+        read: dict[str, Any] = {}
+        faults: dict[str, SampleFault] = {}
+        for field in fields_found(values):
+            try:
+                read[field] = read_field(field, _value_of(field, values))
+            except SampleFault as fault:
+                faults[field] = _name_column(fault, field, (columns or {}).get(field, field))
+                if strict or field == "sample_id":
+                    raise faults[field] from None
+        read = {field: value for field, value in read.items() if value is not None}
         if isinstance(grades := read.get("relevant_ids"), Mapping):
             read.setdefault("relevance", grades)
             read["relevant_ids"] = tuple(id for id, grade in grades.items() if grade > 0)
-        return cls(**read)
+        return cls(**read) if not faults else _PartlyRead(faults, **read)
+
+    @property
+    def faults(self) -> Mapping[str, SampleFault]:
+        """The fields that could not be read, with why."""
+        return {}
+
+    def check(self, names: Iterable[str]) -> None:
+        """Raise the SampleFault of the first of these fields that could not be read."""
+        for name in names:
+            if name in self.faults:
+                raise self.faults[name]
 
     @property
     def reference_text(self) -> str:
@@ -70,9 +102,7 @@ class Sample:
     @property
     def spoken(self) -> tuple[str | None, ...]:
         """The texts that tell the language of a sample, the surest first."""
-        contents = (one.get("content") for one in self.messages or () if isinstance(one, Mapping))
-        said = next((text for text in contents if isinstance(text, str) and text.strip()), None)
-        return self.user_input, self.response, said
+        return self.user_input, self.response, next(filter(None, map(_text_of_message, self.messages or ())), None)
 
     @property
     def has_question(self) -> bool:
@@ -93,6 +123,39 @@ def fields_found(names: Mapping[str, Any] | Sequence[str]) -> dict[str, str]:
     return found
 
 
+class _PartlyRead(Sample):
+    """A sample of which some fields could not be read: using one raises its fault."""
+
+    def __init__(self, faults: Mapping[str, SampleFault], **read: Any):
+        super().__init__(**read)
+        object.__setattr__(self, "_faults", faults)
+
+    def __getattribute__(self, name: str) -> Any:
+        faults = object.__getattribute__(self, "__dict__").get("_faults", {})
+        if name in faults:
+            raise faults[name]
+        return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(sample_id={self.sample_id!r}, faults={self.faults!r})"
+
+    @property
+    def faults(self) -> Mapping[str, SampleFault]:
+        faults: Mapping[str, SampleFault] = self.__dict__["_faults"]
+        return faults
+
+    @property
+    def spoken(self) -> tuple[str | None, ...]:
+        known = ("user_input", "response", "messages")
+        return Sample(**{name: self.__dict__[name] for name in known if name not in self.faults}).spoken
+
+
+def ambiguous_names(names: Container[str]) -> dict[str, list[str]]:
+    """Sample field → the aliases among `names`, if several stand for it and its own name is not there."""
+    present = {field: [name for name in ALIASES.get(field, ()) if name in names] for field in FIELDS if field not in names}
+    return {field: aliases for field, aliases in present.items() if len(aliases) > 1}
+
+
 def known_names() -> list[str]:
     """Every name that a sample's field may go by."""
     return [name for field in FIELDS for name in (field, *ALIASES.get(field, ()))]
@@ -102,162 +165,32 @@ def blank(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
-def well_formed(text: str) -> str:
-    """The text with each half of a surrogate pair, as cut JSON escapes leave it, replaced: no UTF-8 can carry one."""
+def _text_of_message(item: Any) -> str | None:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        return next((message.text for message in read_messages("messages", [item]) if not blank(message.text)), None)
+    except SampleFault:  # raised again by the metric that needs the messages
+        return None
 
 
-def _read(field: str, value: Any) -> Any:
+def _name_column(fault: SampleFault, field: str, column: str) -> SampleFault:
+    name, _, rest = str(fault).partition(":")
+    return fault if column == name else SampleFault(f"{field} (column {column}):{rest}", fault.code)
+
+
+def _value_of(field: str, values: Mapping[str, Any]) -> Any:
+    """The plain value of a field under its own name, or else under an alias. Raises SampleFault if aliases differ."""
+    names = [field] if field in values else [name for name in ALIASES.get(field, ()) if name in values]
     try:
-        return READERS[field](field, value)
-    except (ValueError, OverflowError, RecursionError) as error:  # such as a number or a nesting without bounds
-        raise SampleFault(f"{field}: cannot be read: {error}") from None
+        given = {name: plain(values[name]) for name in names}
+    except RecursionError:
+        raise SampleFault(f"{field}: cannot be read: it is nested too deeply") from None
+    there = {name: value for name, value in given.items() if not is_missing(value)}
+    value = next(iter(there.values()), None)
+    if any(other != value for other in there.values()):
+        raise SampleFault(f"{field}: expected one value, found {' and '.join(there)} with different ones; "
+                          f"name the right one {field}, or leave the others out")
+    return value
 
-
-def _fault(field: str, value: Any, expected: str, code: str = "INVALID_INPUT") -> SampleFault:
-    found = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
-    shown = found if len(found) <= 80 else found[:77] + "..."
-    return SampleFault(f"{field}: expected {expected}, found {_kind(value)} {shown}", code)
-
-
-def _kind(value: Any) -> str:
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", tuple: "a list",
-             dict: "an object", type(None): "nothing:"}
-    return names.get(type(value), type(value).__name__)
-
-
-def _text(field: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise _fault(field, value, "a text")
-    return well_formed(value)
-
-
-def _identifier(field: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise _fault(field, value, "a text or a whole number", "INVALID_ID")
-    return value if isinstance(value, str) else str(value)
-
-
-def _listed(field: str, value: Any, expected: str) -> list[Any]:
-    """A list as it is, or the list that a JSON text holds (as CSV and mixed columns have it)."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise _fault(field, value, expected) from None
-    if not isinstance(value, (list, tuple)):
-        raise _fault(field, value, expected)
-    return list(value)
-
-
-def _contexts(field: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        try:
-            parsed = json.loads(value) if value.lstrip().startswith("[") else value
-        except ValueError:
-            parsed = value
-        value = parsed if isinstance(parsed, list) else [value]
-    return tuple(_chunk(field, item) for item in _listed(field, value, "a list of texts"))
-
-
-def _chunk(field: str, item: Any) -> str:
-    if item is None:
-        return ""
-    if isinstance(item, Mapping):
-        for key in ("text", "content", "page_content"):
-            if isinstance(item.get(key), str):
-                return _text(field, item[key])
-        raise _fault(field, item, "objects with a text under text, content or page_content")
-    return _text(field, item)
-
-
-def _references(field: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, (list, tuple)):
-        return tuple(_text(field, item) for item in value if item is not None)
-    return (_text(field, value),)
-
-
-def _history(field: str, value: Any) -> tuple[tuple[str, str], ...]:
-    turns = []
-    for item in _listed(field, value, "a list of turns"):
-        if isinstance(item, str):
-            turns.append(("", _text(field, item)))
-        elif isinstance(item, Mapping) and (text := item.get("content", item.get("text"))) is not None:
-            turns.append((str(item.get("role", item.get("speaker", ""))), _text(field, text)))
-        else:
-            raise _fault(field, item, "turns as texts or as objects with role and content")
-    return tuple(turns)
-
-
-def _identifiers(field: str, value: Any) -> tuple[str, ...]:
-    return tuple(_identifier(field, item) for item in _listed(field, value, "a list of ids"))
-
-
-def _relevant(field: str, value: Any) -> tuple[str, ...] | Mapping[str, float]:
-    graded = isinstance(value, Mapping) or (isinstance(value, str) and value.lstrip().startswith("{"))
-    return _grades(field, value) if graded else _identifiers(field, value)
-
-
-def _scores(field: str, value: Any) -> tuple[float, ...]:
-    spelled = {name: float(name) for name in ("NaN", "Infinity", "-Infinity")}  # as Spark writes them into JSON
-    listed = _listed(field, value, "a list of numbers")
-    return tuple(_number(field, spelled.get(item, item) if isinstance(item, str) else item, "INVALID_SCORE") for item in listed)
-
-
-def _number(field: str, value: Any, code: str = "INVALID_INPUT") -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _fault(field, value, "a number", code)
-    return float(value)
-
-
-def _grade(field: str, value: Any) -> float:
-    if not math.isfinite(grade := _number(field, value)):
-        raise _fault(field, value, "a finite grade")
-    return grade
-
-
-def _grades(field: str, value: Any) -> Mapping[str, float]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise _fault(field, value, "an object of id and grade") from None
-    if not isinstance(value, Mapping):
-        raise _fault(field, value, "an object of id and grade")
-    return {_identifier(field, id): _grade(field, grade) for id, grade in value.items() if grade is not None}
-
-
-def _flag(field: str, value: Any) -> bool:
-    words = {"true": True, "false": False, "1": True, "0": False}
-    if isinstance(value, bool):
-        return value
-    if str(value).strip().casefold() in words:
-        return words[str(value).strip().casefold()]
-    raise _fault(field, value, "true or false")
-
-
-def _objects(field: str, value: Any) -> list[Any]:
-    return _listed(field, value, "a list of objects")
-
-
-def _whole(field: str, value: Any) -> int:
-    number = _number(field, value)
-    if not number.is_integer():
-        raise _fault(field, value, "a whole number")
-    return int(number)
-
-
-READERS = {
-    "sample_id": _identifier, "user_input": _text, "response": _text, "retrieved_contexts": _contexts,
-    "reference": _references, "history": _history, "retrieved_ids": _identifiers, "retrieved_scores": _scores,
-    "relevant_ids": _relevant, "relevance": _grades, "should_refuse": _flag, "messages": _objects,
-    "tools": _objects, "tool_calls": _objects, "reference_tool_calls": _objects, "reference_goal": _text,
-    "reference_turns": _whole,
-}  # fmt: skip
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Sample))
 """The sample fields in the order in which a field group's key names their columns."""

@@ -21,6 +21,7 @@ SKIPPED: Mapping[str, str] = {
     "NO_RETRIEVED_IDS": "the retrieved ids are missing",
     "NO_LABEL": "the label that says whether the question can be answered is missing",
     "NO_CITATIONS": "the response cites nothing",
+    "UNKNOWN_CITATIONS": "the response cites in a style whose numbers cannot be told",
     "NO_NGRAMS": "the reference is shorter than the words that are to be compared at a time",
     "NO_CALLS": "no tool was called, so that no share of the calls can be taken",
     "NO_TURNS": "the conversation is missing, or has no turn of the assistant",
@@ -33,8 +34,8 @@ SKIPPED: Mapping[str, str] = {
 FAILED: Mapping[str, str] = {
     "JUDGE_PARSE": "the judge's reply is not JSON",
     "JUDGE_SCHEMA": "the judge's reply is JSON of another shape",
-    "JUDGE_AMBIGUOUS": "the judge's reply holds two different answers",
-    "JUDGE_COUNT_MISMATCH": "the judge left out some of the items",
+    "JUDGE_AMBIGUOUS": "the judge's reply holds two different answers, or a key twice",
+    "JUDGE_COUNT_MISMATCH": "the judge left out some of the items, or answered ids that were not asked",
     "JUDGE_OUT_OF_RANGE": "the judge gave a rating outside the scale",
     "JUDGE_NO_CLAIMS": "the judge found no claim in a text that is none too short to have one",
     "JUDGE_NO_QUESTION": "the judge wrote too few questions",
@@ -69,6 +70,7 @@ FLAGS: Mapping[str, str] = {
     "SINGLE_JUDGE": "one of two ratings failed; the other stands alone",
     "REPAIRED": "a reply was asked again or had surplus items",
     "CLAMPED": "a cosine outside [0, 1] was clamped",
+    "UNREADABLE_ARGUMENTS": "the arguments of a tool call that was made cannot be read; the call counts as made, and as wrong",
     "BLANK_CHUNKS": "a blank context counts 0 unjudged",
     "LANGUAGE_MISMATCH": "a generated question is in another script than the user's question",
 }

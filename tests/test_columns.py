@@ -12,6 +12,7 @@ from rageval_spark.doctor import _held
 from rageval_spark.engine.plan import FieldGroup, MetricUse
 from rageval_spark.errors import InputError
 from rageval_spark.metrics import CATALOGUE
+from rageval_spark.sample import ambiguous_names
 from rageval_spark.spark.read import fits, resolved, unfed
 
 TEXT = T.StringType()
@@ -84,3 +85,38 @@ def test_the_doctor_counts_the_rows_that_have_either(counts: dict[str, int], lef
     group = taken({"retrieved_ids": LIST, "relevance": GRADES})
     *_, finding = _held(group, counts)
     assert finding.said == f"recall: at least {left} rows have all that it reads"
+
+
+@pytest.mark.parametrize("names", [("context", "retrieved_chunks"), ("answer", "output"), ("id", "data_id")])
+def test_two_columns_that_go_by_one_field_are_refused_unless_the_fields_own_name_is_there(names: tuple[str, str]) -> None:
+    columns: dict[str, T.DataType] = {"question": TEXT, "response": TEXT, "contexts": LIST}
+    [field] = ambiguous_names(names)
+    columns.pop({"retrieved_contexts": "contexts"}.get(field, field), None)
+    columns |= dict.fromkeys(names, LIST if field == "retrieved_contexts" else TEXT)
+    with pytest.raises(InputError, match=rf"'{names[0]}' and '{names[1]}' of the data both go by the field {field}\. Map"):
+        taken(columns, None, "faithfulness")
+    own = taken({**columns, field: columns[names[0]]}, None, "faithfulness")
+    assert own.fields[field] == field
+
+
+def test_a_mapping_says_which_of_two_columns_is_meant() -> None:
+    columns: dict[str, T.DataType] = {"question": TEXT, "answer": TEXT, "output": TEXT, "contexts": LIST}
+    fields = taken(columns, {"response": "output", "retrieved_contexts": "contexts"}, "faithfulness").fields
+    assert fields["response"] == "output"
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_read"),
+    [
+        (TEXT, False), (LIST, True), (T.ArrayType(LIST), True), (T.ArrayType(T.MapType(TEXT, TEXT)), True),
+        (T.ArrayType(T.IntegerType()), False),
+        (T.ArrayType(T.StructType().add("role", TEXT).add("content", TEXT)), True),
+        (T.ArrayType(T.StructType().add("type", TEXT).add("data", T.StructType().add("content", TEXT))), True),
+        (T.ArrayType(T.StructType().add("user", TEXT).add("assistant", TEXT)), True),
+        (T.ArrayType(T.StructType().add("role", TEXT).add("parts", T.ArrayType(T.StructType().add("text", TEXT)))), True),
+        (T.ArrayType(T.StructType().add("event", TEXT).add("at", TEXT)), False),
+    ],
+)  # fmt: skip
+def test_a_column_named_history_is_read_if_it_can_hold_turns(kind: T.DataType, is_read: bool) -> None:
+    columns: dict[str, T.DataType] = {"question": TEXT, "answer": TEXT, "contexts": LIST, "history": kind}
+    assert ("history" in taken(columns, None, "faithfulness").fields) == is_read

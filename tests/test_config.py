@@ -79,7 +79,7 @@ def test_a_mistake_is_named_with_what_is_possible(changes: dict[str, Any], says:
 def test_votes_are_of_the_use() -> None:
     metrics = [{"faithfulness": {"votes": 3, "threshold": 0.8}}, "context_recall"]
     [group] = planned(parse(config(evaluate=[{"metrics": metrics}]))).groups
-    assert [(use.name, use.threshold, use.votes) for use in group.uses] == [("faithfulness", 0.8, 3), ("context_recall", 0.5, 1)]
+    assert [(use.name, use.threshold, use.votes) for use in group.uses] == [("faithfulness", 0.8, 3), ("context_recall", 0.8, 1)]
 
 
 def test_variables_are_expanded_and_a_missing_one_is_named() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rageval_spark.errors import JudgeFault
-from rageval_spark.judges.conversation import Answer, Completion, Turn, converse
+from rageval_spark.judges.conversation import Answer, BudgetRefused, Completion, Turn, budget_refused, converse
+from rageval_spark.judges.wire import Unanswered
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import RateContexts1
 from rageval_spark.prompts.items import Decision
@@ -31,7 +32,7 @@ def verdicts(*pairs: tuple[int, Any]) -> str:
 
 def talk(
     prompt: Prompt,
-    *texts: str | Completion,
+    *texts: str | Completion | BudgetRefused,
     language: str = "en",
     budget: int | None = None,
 ) -> tuple[Answer | JudgeFault, list[Turn]]:
@@ -40,7 +41,7 @@ def talk(
     turns = [next(conversation)]
     try:
         for text in texts:
-            turns.append(conversation.send(text if isinstance(text, Completion) else Completion(text, usage=SPENT)))
+            turns.append(conversation.send(Completion(text, usage=SPENT) if isinstance(text, str) else text))
     except StopIteration as end:
         assert len(turns) == len(texts), "not all replies were asked for"
         answer: Answer = end.value
@@ -51,13 +52,13 @@ def talk(
     raise AssertionError(f"asks on: {turns[-1]}")
 
 
-def answered(prompt: Prompt, *texts: str | Completion, **how: Any) -> tuple[Any, Answer, list[Turn]]:
+def answered(prompt: Prompt, *texts: str | Completion | BudgetRefused, **how: Any) -> tuple[Any, Answer, list[Turn]]:
     answer, turns = talk(prompt, *texts, **how)
     assert isinstance(answer, Answer), answer
     return prompt.value(answer.reply), answer, turns
 
 
-def failed(prompt: Prompt, *texts: str | Completion, **how: Any) -> tuple[JudgeFault, list[Turn]]:
+def failed(prompt: Prompt, *texts: str | Completion | BudgetRefused, **how: Any) -> tuple[JudgeFault, list[Turn]]:
     fault, turns = talk(prompt, *texts, **how)
     assert isinstance(fault, JudgeFault), fault
     return fault, turns
@@ -75,7 +76,7 @@ def test_a_good_reply_is_one_turn() -> None:
     assert answer == Answer({"refused": 1}, (completion.text,), Usage(1, 0, 100, 20, 0, 5.0), "judge-0613", "fp", ())
 
 
-@pytest.mark.parametrize("finish_reason", [None, "stop", "eos", "end_turn"])
+@pytest.mark.parametrize("finish_reason", [None, "stop", "eos", "end_turn", "tool_calls", "COMPLETE", "anything", ""])
 def test_a_reply_that_ended_by_itself_is_read(finish_reason: str | None) -> None:
     assert answered(REFUSAL, Completion('{"refused": 0}', finish_reason))[0] is False
 
@@ -149,11 +150,32 @@ def test_what_was_accepted_is_kept_where_the_rest_is_missing() -> None:
     assert [id for id, _ in turns[2].prompt.items] == [1, 2, 4, 5]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("pairs", [[(1, 1), (2, 0), (9, 1)], [(1, 1), (2, 0), (2, 0)]])
-def test_surplus_items_are_dropped_and_flagged(pairs: list[tuple[int, int]]) -> None:
-    value, answer, turns = answered(verify(2), verdicts(*pairs))
+def test_an_item_that_is_decided_twice_alike_is_flagged() -> None:
+    value, answer, turns = answered(verify(2), verdicts((1, 1), (2, 0), (2, 0)))
     assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0}
     assert (answer.flags, len(turns)) == (("REPAIRED",), 1)
+
+
+def test_ids_that_were_not_asked_make_the_reply_unacceptable() -> None:
+    value, answer, turns = answered(verify(2), verdicts((1, 1), (2, 1), (9, 1)), verdicts((1, 0), (2, 0)))
+    assert {id: decision.value for id, decision in value.items()} == {1: 0, 2: 0}
+    assert turns[1].prompt == verify(2)
+    assert "the reply answers ids that were not asked: 9." in turns[1].note
+    assert answer.flags == ("REPAIRED",)
+    fault, _ = failed(verify(2), *[verdicts((0, 1), (1, 1), (2, 1))] * 3)
+    assert (fault.code, fault.partial) == ("JUDGE_COUNT_MISMATCH", {})
+
+
+def test_ids_without_a_usable_decision_are_not_asked_for_either() -> None:
+    fault, _ = failed(verify(2), *[verdicts((1, 1), (2, 1), (3, "maybe"))] * 3)
+    assert fault.code == "JUDGE_COUNT_MISMATCH"
+    assert "not asked: 3" in fault.reason
+
+
+def test_ids_that_a_repair_no_longer_asks_are_dropped() -> None:
+    value, _, turns = answered(verify(3), verdicts((1, 1), (2, 0)), verdicts((1, 0), (2, 1), (3, 1)))
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0, 3: 1}
+    assert len(turns) == 2
 
 
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS"])
@@ -182,6 +204,65 @@ def test_a_reply_cut_twice_is_asked_in_halves() -> None:
     assert len(answer.raw) == 4
 
 
+def test_halves_are_halved_again() -> None:
+    texts = (cut(), cut(), cut(), verdicts((1, 1)), verdicts((2, 0)), verdicts((3, 1), (4, 0)))
+    value, _, turns = answered(verify(4), *texts)
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0, 3: 1, 4: 0}
+    assert [len(turn.prompt.items) for turn in turns] == [4, 4, 2, 1, 1, 2]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"refused": 1}',
+        '{"refused": 1}  \n\n\n\n',
+        '```json\n{"refused": 1}\n```\n',
+        '<think>{"refused": 0}?</think>{"refused": 1}',
+        'So: {"refused": 1}',
+    ],
+)
+def test_a_reply_that_is_whole_is_accepted_though_it_is_said_to_be_cut(text: str, reason: str) -> None:
+    value, answer, turns = answered(REFUSAL, Completion(text, reason))
+    assert (value, answer.flags, len(turns)) == (True, (), 1)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"refused": 0} Or rather', '<think>{"refused": 0}', '{"refused": 0} {"refused": 1', '{"refused": 3}', ""]
+)
+def test_a_cut_reply_that_goes_on_after_its_object_is_asked_again(text: str) -> None:
+    value, _, turns = answered(REFUSAL, Completion(text, "length"), '{"refused": 1}')
+    assert (value, len(turns), turns[1].note) == (True, 2, "")
+
+
+def test_a_refused_budget_leads_to_halves() -> None:
+    value, _, turns = answered(
+        verify(4), cut(), BudgetRefused("HTTP 400: too large"), verdicts((1, 1), (2, 0)), verdicts((3, 1), (4, 0)), budget=50
+    )
+    assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0, 3: 1, 4: 0}
+    assert [(turn.max_output_tokens, turn.enlarged) for turn in turns] == [(50, False), (100, True), (50, False), (50, False)]
+    fault, _ = failed(REFUSAL, cut(), BudgetRefused("HTTP 400: too large"))
+    assert fault.code == "JUDGE_TRUNCATED"
+    assert "a larger one was refused (HTTP 400: too large)" in fault.reason
+
+
+def test_only_the_refusal_of_a_larger_budget_leads_to_halves() -> None:
+    def fault_of(status: int | None, code: str = "JUDGE_HTTP") -> JudgeFault:
+        fault = JudgeFault(code, "refused")
+        fault.__cause__ = Unanswered(code, "refused", status=status)
+        return fault
+
+    larger = Turn(REFUSAL, max_output_tokens=100, enlarged=True)
+    for status in (400, 413, 422):
+        assert budget_refused(larger, fault_of(status)) == BudgetRefused("refused")
+        with pytest.raises(JudgeFault):
+            budget_refused(Turn(REFUSAL), fault_of(status))
+    assert budget_refused(larger, fault_of(400, "CONTEXT_TOO_LONG")) == BudgetRefused("refused")
+    for fault in (fault_of(403), fault_of(500), fault_of(None), fault_of(400, "JUDGE_CONTENT_FILTER"), JudgeFault("BUDGET", "")):
+        with pytest.raises(JudgeFault):
+            budget_refused(larger, fault)
+
+
 def test_a_half_can_be_repaired() -> None:
     texts = (cut(), cut(), verdicts((1, 1)), verdicts((2, 1)), verdicts((3, 0), (4, 0)))
     value, answer, turns = answered(verify(4), *texts)
@@ -191,10 +272,12 @@ def test_a_half_can_be_repaired() -> None:
 
 
 def test_a_reply_that_is_cut_for_ever_is_truncated() -> None:
-    fault, turns = failed(verify(4), cut(), cut(), verdicts((1, 1), (2, 1)), cut())
+    fault, turns = failed(verify(4), cut(), cut(), verdicts((1, 1), (2, 1)), cut(), cut())
     assert fault.code == "JUDGE_TRUNCATED"
     assert fault.partial == {1: Decision(1), 2: Decision(1)}
-    assert len(turns) == 4
+    assert [id for id, _ in turns[-1].prompt.items] == [3]  # type: ignore[attr-defined]
+    fault, turns = failed(verify(20), *[cut()] * 6)  # 20, 20 with a larger budget, then 10, 5, 2, 1 items
+    assert (fault.code, len(turns[-1].prompt.items)) == ("JUDGE_TRUNCATED", 1)  # type: ignore[attr-defined]
     fault, turns = failed(verify(1), cut(), cut())
     assert (fault.code, fault.partial, len(turns)) == ("JUDGE_TRUNCATED", {}, 2)
     fault, turns = failed(REFUSAL, cut(), cut(""))
@@ -211,7 +294,11 @@ def test_the_claims_of_a_long_text_are_listed_in_halves() -> None:
     assert not ListClaims("?", "One sentence").halves()
 
 
-@pytest.mark.parametrize("reason", ["content_filter", "safety", "SAFETY"])
+@pytest.mark.parametrize(
+    "reason",
+    ["content_filter", "safety", "SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "refusal", "sensitive",
+     "content_filter: SAFETY", "FinishReason.SAFETY", "guardrail_intervened"],
+)
 def test_a_filtered_reply_is_not_asked_again(reason: str) -> None:
     fault, turns = failed(REFUSAL, Completion('{"refused": 1}', reason, usage=SPENT))
     assert (fault.code, len(turns)) == ("JUDGE_CONTENT_FILTER", 1)

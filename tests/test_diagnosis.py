@@ -82,7 +82,15 @@ def found(averages: dict[str, float | None], complaints: Any = None, thresholds:
     ({C: GOOD, F: GOOD, A: GOOD}, {"complaints": 0.3}, ["DRIFT"]),
     ({C: GOOD, F: GOOD, A: GOOD}, {"complaints": 0.1}, ["HEALTHY"]),
     ({C: GOOD, F: BAD, A: GOOD}, {"complaints": 0.3}, ["UNSUPPORTED"]),
-    ({"rouge": BAD, "tool_call_f1": BAD}, {}, []),
+    ({"rouge": BAD, "tool_call_f1": BAD}, {}, ["LOW"]),
+    ({"rouge": BAD}, {}, []),
+    ({"recall": GOOD, "exact_match": 0.533}, {}, ["UNEXPLAINED"]),
+    ({"recall": GOOD, "exact_match": 0.9}, {"unanswered": 20}, ["UNANSWERED"]),
+    ({"recall": GOOD, "exact_match": GOOD}, {}, ["UNMEASURED"]),
+    ({C: GOOD, F: GOOD, A: GOOD, "turn_efficiency": BAD}, {}, ["LOW"]),
+    ({C: GOOD, F: GOOD, A: GOOD, "bleu": BAD}, {}, ["HEALTHY"]),
+    ({F: GOOD, "answer_correctness": MIDDLE}, {}, ["OUTDATED"]),
+    ({F: BAD, "turn_efficiency": BAD}, {}, ["UNSUPPORTED", "LOW"]),
 ])  # fmt: skip
 def test_what_is_to_be_mended_first_comes_first(averages: dict[str, float | None], more: dict[str, Any],
                                                 codes: list[str]) -> None:
@@ -104,7 +112,7 @@ def test_every_metric_of_the_axes_is_there() -> None:
 @pytest.mark.parametrize(("averages", "says"), [
     ({C: 0.45}, "Perhaps: much of"), ({C: 0.65}, "Perhaps in part: much of"), ({C: 0.2}, "Much of"), ({R: 0.8}, "Perhaps: retr"),
     ({C: 0.85, F: GOOD, A: GOOD}, "Perhaps: nothing to mend was found."),
-    ({C: GOOD, F: GOOD}, "Perhaps: nothing to mend was found; answer relevance was not measured."),
+    ({C: GOOD, F: GOOD}, "Perhaps: nothing is low in what was measured, which is not all; not measured: answer relevance."),
     ({F: BAD, C: GOOD}, "The answers claim what the retrieved chunks do not say (hallucination), although what is retrie"),
 ])
 def test_what_an_interval_leaves_open_is_told_as_perhaps(averages: dict[str, float | None], says: str) -> None:
@@ -163,14 +171,14 @@ def test_evidence_is_on_the_scale_of_the_scores_and_thresholds_are_not() -> None
 
 
 def test_lower_is_better_is_turned() -> None:
-    assert [found({"noise_sensitivity": value})[0]["code"] for value in (0.9, 0.3, 0.1)] == ["MISLED", "MISLED", "HEALTHY"]
+    assert [found({"noise_sensitivity": value})[0]["code"] for value in (0.9, 0.3, 0.1)] == ["MISLED", "MISLED", "UNMEASURED"]
     sure, unsure = (found({"noise_sensitivity": value}, spread=0.3)[0] for value in (0.8, 0.55))
     assert (sure["sure"], unsure["sure"]) == (True, False)
 
 
 @pytest.mark.parametrize(("thresholds", "code"), [
-    (Diagnosis(), "HEALTHY"), (Diagnosis(preset="lenient"), "HEALTHY"), (Diagnosis(preset="strict"), "UNSUPPORTED"),
-    (Diagnosis(preset="strict", high=0.85), "HEALTHY"), (Diagnosis(low=0.9, high=0.95), "UNSUPPORTED"),
+    (Diagnosis(), "UNMEASURED"), (Diagnosis(preset="lenient"), "UNMEASURED"), (Diagnosis(preset="strict"), "UNSUPPORTED"),
+    (Diagnosis(preset="strict", high=0.85), "UNMEASURED"), (Diagnosis(low=0.9, high=0.95), "UNSUPPORTED"),
 ])  # fmt: skip
 def test_thresholds_are_those_of_the_config(thresholds: Diagnosis, code: str) -> None:
     assert found({F: 0.87}, spread=0.05, thresholds=thresholds)[0]["code"] == code
@@ -202,7 +210,7 @@ def test_a_heuristic_is_told_as_one() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.sampled_from(sorted({name for names in AXES.values() for name in names})),
+@given(st.dictionaries(st.sampled_from(sorted({name for names in AXES.values() for name in names} - {"aspect", "rubric"})),
                        st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.integers(0, 40), st.integers(0, 30),
                                  st.integers(0, 30), st.floats(0, 0.5)), min_size=1))
 def test_whatever_is_measured_what_is_found_agrees_with_itself(averages: dict[str, Any]) -> None:
@@ -215,11 +223,13 @@ def test_whatever_is_measured_what_is_found_agrees_with_itself(averages: dict[st
     codes = [one.found.code for one in told]
     assert len(set(codes)) == len(codes), "a slice that is all samples adds nothing"
     assert all(one.slice is None for one in told)
-    if {"HEALTHY", "OUTDATED", "UNEXPLAINED", "DRIFT"} & set(codes):
+    if {"HEALTHY", "UNMEASURED", "DRIFT"} & set(codes):
         assert len(codes) == 1
+    if {"OUTDATED", "UNEXPLAINED"} & set(codes):
+        assert len(set(codes) - {"LOW"}) == 1
     if "NOT_FOUND" in codes:
         assert codes.index("NOT_FOUND") == int("NOTHING_FITS" in codes)
-    if "HEALTHY" in codes:
+    if {"HEALTHY", "UNMEASURED"} & set(codes):
         assert {one.level for one in told[0].found.because} == {"high"}
     for one in told:
         text = json.dumps(one.to_dict(10), allow_nan=False)
@@ -237,7 +247,7 @@ def sliced(**values: float | None) -> list[dict[str, Any]]:
 
 def test_a_slice_is_told_where_it_says_more() -> None:
     told = diagnosed(plan(F), [row(F, GOOD), *sliced(en=0.97, zh=BAD)], Diagnosis())
-    assert [(one.found.code, one.slice_value) for one in told] == [("HEALTHY", None), ("UNSUPPORTED", "zh")]
+    assert [(one.found.code, one.slice_value) for one in told] == [("UNMEASURED", None), ("UNSUPPORTED", "zh")]
     told = diagnosed(plan(F), [row(F, 0.4), *sliced(en=0.41, zh=0.38, null=0.1)], Diagnosis())
     assert [(one.slice_value, one.also_in) for one in told] == [(None, [("lang", "zh"), ("lang", "en")]), ("null", [])]
     told = diagnosed(plan(F), [row(F, 0.82), *sliced(en=0.79, zh=0.85)], Diagnosis())
@@ -267,8 +277,8 @@ def test_complaints_may_be_a_value_of_a_slice() -> None:
     rows = [row(F, GOOD), *(row(F, GOOD, slice="thumb", value=value, n=n) for value, n in thumbs.items())]
     [told] = diagnosed(plan(F), rows, Diagnosis(), {"thumb": "down"})
     assert (told.found.code, told.reading.average, told.reading.count) == ("DRIFT", 0.5, 40)
-    assert [one.found.code for one in diagnosed(plan(F), rows, Diagnosis(), {"thumb": "sideways"})] == ["HEALTHY"]
-    assert [one.found.code for one in diagnosed(plan(F), rows[:1], Diagnosis(), {"thumb": "down"})] == ["HEALTHY"]
+    assert [one.found.code for one in diagnosed(plan(F), rows, Diagnosis(), {"thumb": "sideways"})] == ["UNMEASURED"]
+    assert [one.found.code for one in diagnosed(plan(F), rows[:1], Diagnosis(), {"thumb": "down"})] == ["UNMEASURED"]
 
 
 @pytest.mark.parametrize(("given", "says"), [
@@ -289,3 +299,18 @@ def test_a_mistake_is_named(given: Any, says: list[str]) -> None:
         parse({"evaluate": [{"metrics": ["rouge"]}], "slices": ["lang"], "diagnosis": given})
     for word in says:
         assert word in str(error.value), str(error.value)
+
+
+def test_what_was_not_measured_is_never_praised() -> None:
+    [told] = found({"recall": GOOD, "exact_match": GOOD, "token_f1": 0.3})
+    assert (told["code"], told["part"]) == ("UNMEASURED", "none")
+    assert told["finding"] == ("Nothing is low in what was measured, which is not all; not measured: context relevance, "
+                               "faithfulness, answer relevance.")
+    assert "add context_relevancy" in told["advice"].lower()
+    assert ("token_f1", 0.3) in [(one["metric"], one["average"]) for one in told["evidence"]], "what is low is named"
+
+
+def test_what_is_low_names_its_metrics() -> None:
+    [told] = found({"tool_call_f1": BAD, "goal_achievement": 0.3, "turn_efficiency": GOOD})
+    assert [one["metric"] for one in told["evidence"]] == ["tool_call_f1", "goal_achievement"]
+    assert told["finding"] == "Scores are low, and the rules know no cause."

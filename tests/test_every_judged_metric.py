@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -141,10 +142,19 @@ def written(text: Callable[[str], str]) -> Callable[[Request], Any]:
     return edited(lambda reply: text(json.dumps(reply, ensure_ascii=False)))
 
 
+def as_message(message: Callable[[str], dict[str, Any]]) -> Callable[[Request], Any]:
+    """The reply in a message of another form."""
+
+    def whole(request: Request) -> Answer:
+        text = json.dumps(oracle.answer(request.kind, request.data or {}), ensure_ascii=False)
+        return Answer(body=json.dumps({"choices": [{"message": message(text), "finish_reason": "stop"}]}))
+
+    return whole
+
+
 HARMLESS: dict[str, Any] = {
     "reordered": of_items(lambda items: items.reverse()),
     "repeated alike": of_items(lambda items: items.extend(items[-1:])),
-    "surplus": of_items(lambda items: items.extend([{**item, "id": item["id"] + 100} for item in items])),
     "string-typed": decided(str),
     "ids as texts": of_items(lambda items: [item.update(id=str(item["id"])) for item in items]),
     "no reasons": of_items(lambda items: [item.update(reason=None) for item in items]),
@@ -157,6 +167,21 @@ HARMLESS: dict[str, Any] = {
     "odd usage": lambda request: Answer(usage={"prompt_tokens": "many", "prompt_tokens_details": []}),
     "usage that is none": lambda request: Answer(usage="odd"),
     "no usage": lambda request: Answer(usage=None),
+    "whole, but said to be cut": lambda request: Answer(finish_reason="length"),
+    "line breaks within strings": written(lambda text: text.replace(" words", "\n\twords")),
+    "lone backslashes": written(lambda text: text.replace("by its words", r"\(x^2\) for \$5 in C:\users")),
+    "as Python writes it": edited(repr),
+    "in typographic quotes": written(lambda text: re.sub('"([^"]*)"', "“\\1”", text)),
+    "with a comma too many": written(lambda text: re.sub(r"(?<![\[{])([}\]])", r",\1", text)),
+    "in Harmony channels": written(
+        lambda text: f"<|channel|>analysis<|message|>{text[:20]} {{}}<|end|><|start|>assistant<|channel|>final<|message|>{text}"
+    ),
+    "in channels without tokens": written(lambda text: f'analysisWe say {{"refused": 0}}.assistantfinal{text}'),
+    "as a tool call": as_message(lambda text: {"content": None, "tool_calls": [{"function": {"arguments": text}}]}),
+    "as reasoning": as_message(lambda text: {"content": None, "reasoning_content": text}),
+    "in parts": as_message(
+        lambda text: {"content": [{"type": "thinking", "thinking": "{}", "text": "{}"}, {"type": "text", "text": text}]}
+    ),
     "no finish reason": lambda request: Answer(finish_reason=None),  # type: ignore[arg-type]  # as some servers have it
     "half a character in the reasons": edited(lambda reply: json.dumps(reply).replace("words", "words \\ud83d")),
 }
@@ -187,7 +212,15 @@ HARMFUL: dict[str, Any] = {
     "in words": decided(lambda value: "certainly"),
     "null decisions": decided(lambda value: None),
     "huge numbers": decided(lambda value: 10**400),
-    "cut by its length": lambda request: Answer(finish_reason="length"),
+    "cut by its length": lambda request: Answer(
+        content=json.dumps(oracle.answer(request.kind, request.data or {}))[:-5], finish_reason="length"
+    ),
+    "ids that were not asked": of_items(lambda items: items.extend([{**item, "id": item["id"] + 100} for item in items])),
+    "keys repeated": written(lambda text: text[:-1] + "," + text[1:]),
+    "in thinking that is not closed": written(lambda text: f"<think>Perhaps {text}, but wait"),
+    "broken off by the server": lambda request: Answer(finish_reason="error"),
+    "declined": as_message(lambda text: {"content": None, "refusal": "I cannot help with that."}),
+    "thinking alone": as_message(lambda text: {"content": None, "reasoning_content": f"Perhaps {text}?"}),
     "cut in silence": written(lambda text: text[: len(text) // 2]),
     "filtered": lambda request: Answer(finish_reason="content_filter"),
     "two answers": written(lambda text: f"{text} or {text.replace('1', '0')}"),
@@ -205,6 +238,16 @@ HARMFUL: dict[str, Any] = {
 }  # fmt: skip
 
 
+CODES = {
+    **dict.fromkeys(("empty", "prose", "null content", "a list", "thinking alone"), "JUDGE_PARSE"),
+    "in thinking that is not closed": "JUDGE_PARSE",
+    "cut by its length": "JUDGE_TRUNCATED",
+    **dict.fromkeys(("filtered", "declined"), "JUDGE_CONTENT_FILTER"),
+    "keys repeated": "JUDGE_AMBIGUOUS",
+    "broken off by the server": "JUDGE_HTTP",
+}
+
+
 @pytest.mark.parametrize("how", HARMFUL)
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_reply_of_no_use_is_a_score_in_range_or_a_code(name: str, how: str, judge: JudgeServer) -> None:
@@ -212,12 +255,8 @@ def test_a_reply_of_no_use_is_a_score_in_range_or_a_code(name: str, how: str, ju
         judge.always(kind, HARMFUL[how])
     result = scored(each(name), judge)
     assert_sound(result)
-    if how in ("empty", "prose", "null content", "a list"):
-        assert result.code == "JUDGE_PARSE"
-    if how == "cut by its length":
-        assert result.code == "JUDGE_TRUNCATED"
-    if how == "filtered":
-        assert result.code == "JUDGE_CONTENT_FILTER"
+    if how in CODES:
+        assert result.code == CODES[how]
     if how == "out of range" and name in ("context_relevancy", "answer_accuracy", "rubric"):
         assert result.code == "JUDGE_OUT_OF_RANGE"
 
@@ -294,12 +333,14 @@ def test_what_a_sample_says_never_breaks_a_prompt(judge: JudgeServer) -> None:
     assert all("北京" in request.prompt for request in judge.requests)
 
 
-@pytest.mark.parametrize("row", [{"question": 5}, {"contexts": 7}, {"contexts": [{"body": "x"}]}, {"ground_truth": [1]}])
+@pytest.mark.parametrize("row", [{"question": 5}, {"contexts": 7}, {"contexts": [{"body": "x"}]}, {"answer": ["a"]}])
 def test_a_malformed_row_is_a_failed_score_without_a_prompt(row: dict[str, Any], judge: JudgeServer) -> None:
     asked = HttpJudge(model="judge", base_url=judge.url)
     result = score(each("faithfulness"), {**SAMPLE, **row}, asked)
     assert_sound(result)
     assert (result.status, result.code, judge.requests) == ("failed", "INVALID_INPUT", [])
+    result = score(each("faithfulness"), {**SAMPLE, "ground_truth": [1]}, asked)
+    assert result.status == "scored", "the metric does not use that field"
 
 
 def test_every_failure_code_that_is_seen_here_is_known() -> None:

@@ -94,7 +94,8 @@ def test_what_was_made_otherwise_is_told(output: Path) -> None:
     _, second, _, later, _ = told(output)
     assert {change["what"]: (change["before"], change["now"]) for change in second["changes"]} == {
         "rows": (20, 30), "slices": ([], ["lang"]), "served models": ([], ["judge-2-0601"]), "scale": (1, 10),
-        "judge.model": ("judge-1", "judge-2"), "judge.temperature": (0.0, 0.5)}
+        "judge.model": ("judge-1", "judge-2"), "judge.temperature": (0.0, 0.5),
+        "faithfulness.threshold": (0.8, 0.5), "noise_sensitivity.threshold": (0.2, 0.5)}  # half of any scale but [0, 1]
     found = {change["what"]: (change["before"], change["now"]) for change in later["changes"]}
     assert found["faithfulness.threshold"] == (0.5, 0.9)
     assert found["faithfulness.votes"] == (1, 3)

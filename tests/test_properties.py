@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rageval_spark.judges.reading import objects, read
+from rageval_spark.judges.reading import read, scan
 from rageval_spark.metrics.context_precision import ContextPrecision
 from rageval_spark.metrics.context_relevancy import ContextRelevancy
 from rageval_spark.metrics.faithfulness import Faithfulness
@@ -20,7 +20,7 @@ from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateC
 from rageval_spark.prompts.language import language_name, normalised, prompt_language, script, sentences, word_tokens
 from rageval_spark.prompts.prompt import Unacceptable
 from rageval_spark.prompts.refusal import DetectRefusal
-from rageval_spark.prompts.rendering import Rendering
+from rageval_spark.prompts.rendering import Rendering, disarm
 from rageval_spark.prompts.steps import average_precision
 from rageval_spark.sample import well_formed
 from tests.oracle import common_prefix
@@ -182,7 +182,22 @@ def test_prompts_over_the_same_contexts_share_all_of_them(contexts: list[str], q
     first, *others = (one.user() for one in rendered)
     shared = first[: min(common_prefix(first, other) for other in others)]
     told = json.dumps([{"id": id, "text": text} for id, text in items], ensure_ascii=False)
-    assert shared == f'<data-{rendered[0].fence}>\n{{"contexts": {told}, "'
+    assert shared == f'<data-{rendered[0].fence}>\n{{"contexts": {disarm(told, rendered[0].fence)}, "'
+
+
+controls = ["<|im_start|>", "</s>", "[INST]", "</data-", "<data-", "{tag}", "{TAG}", "\u2028", "\\", '"', "\x1b", "b", "\b"]
+tags = ["1b234567", "0123abcd", "b0000000", "12345678"]
+
+
+@quick
+@given(st.lists(st.sampled_from(controls), max_size=8).map("".join), st.sampled_from(tags))
+def test_disarmed_data_is_the_same_json_without_control_tokens(text: str, tag: str) -> None:
+    text = text.replace("{tag}", tag).replace("{TAG}", tag.upper())
+    line = json.dumps({"text": text, "number": 1}, ensure_ascii=False)
+    disarmed = disarm(line, tag)
+    assert json.loads(disarmed) == {"text": text, "number": 1}
+    for token in ("<|", "</s", "[INST", "</data", "<data", tag, "\u2028"):
+        assert token not in disarmed.casefold().replace("[inst", "[INST")
 
 
 json_values = st.recursive(
@@ -199,7 +214,8 @@ json_values = st.recursive(
 )
 def test_objects_in_prose_are_found_whole(values: list[Any], between: str) -> None:
     told = [json.dumps(value) for value in values]
-    assert [json.dumps(found) for found in objects(between.join(["", *told, ""]))] == told
+    written = scan(between.join(["", *told, ""])).objects
+    assert [json.dumps(each.value) for each in written] == list(dict.fromkeys(told))
 
 
 @quick

@@ -148,7 +148,7 @@ def test_an_irrelevant_id_at_the_end_changes_nothing(sample: dict[str, Any], nam
         ({"relevant_ids": {}}, "NO_RELEVANT_IDS", "nothing to find"),
         ({"relevance": {"a": 0, "b": -1}}, "NO_RELEVANT_IDS", "nothing to find"),
         ({"retrieved_ids": None}, "NO_RETRIEVED_IDS", "missing"),
-        ({"retrieved_scores": [1, float("nan")]}, "INVALID_SCORE", "the score of 'x' is NaN"),
+        ({"retrieved_scores": [1, float("nan")]}, "INVALID_SCORE", "expected a number, found nothing"),
         ({"retrieved_scores": ["NaN", 1]}, "INVALID_SCORE", "the score of 'a' is NaN"),
         ({"retrieved_scores": [1, "high"]}, "INVALID_SCORE", 'expected a number, found a text "high"'),
         ({"retrieved_scores": [1, None]}, "INVALID_SCORE", "expected a number, found nothing"),
@@ -157,7 +157,7 @@ def test_an_irrelevant_id_at_the_end_changes_nothing(sample: dict[str, Any], nam
         ({"relevant_ids": [1.0]}, "INVALID_ID", "found a number 1.0"),
         ({"relevance": {1.5: 1}}, "INVALID_ID", "found a number 1.5"),
         ({"retrieved_ids": "a"}, "INVALID_INPUT", "expected a list of ids"),
-        ({"relevance": {"a": float("nan")}}, "INVALID_INPUT", "expected a finite grade"),
+        ({"relevance": {"a": float("inf")}}, "INVALID_INPUT", "expected a finite grade"),
     ],
 )
 def test_no_number_but_a_code(name: str, parameters: dict[str, Any], fields: dict[str, Any], code: str, reason: str) -> None:
@@ -168,9 +168,10 @@ def test_no_number_but_a_code(name: str, parameters: dict[str, Any], fields: dic
 
 def test_the_code_of_a_fault_is_that_of_the_score_with_and_without_a_dataset() -> None:
     group = FieldGroup({"retrieved_ids": "got"}, ())
-    for found in (score(CATALOGUE["recall"](), {"retrieved_ids": [1.5]}), sample_of(Row("1", 0, {"got": [1.5]}, {}), group)):
-        assert isinstance(found, Score)
-        assert found.code == "INVALID_ID"
+    sample = sample_of(Row("1", 0, {"got": [1.5]}, {}), group)
+    assert isinstance(sample, Sample)
+    for row in ({"retrieved_ids": [1.5]}, sample):
+        assert score(CATALOGUE["recall"](), row).code == "INVALID_ID"
 
 
 @pytest.mark.parametrize(("name", "parameters"), OPTIONS)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from rageval_spark.judges.reading import objects, read
+from rageval_spark.judges.reading import read, scan
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import RateContexts1
 from rageval_spark.prompts.items import Decision
@@ -52,7 +54,7 @@ def fault(prompt: Prompt, text: str) -> Unacceptable:
         'In {curly} braces: {"refused": 1}',
         'The set { 1, 2 } is no answer. {"refused": 1}',
         'A stray { before {"refused": 1}',
-        'Broken: {"refused": 0,} Mended: {"refused": 1}',
+        'Broken: {"refused": 0 0} Mended: {"refused": 1}',
         '{"note": "no answer"} {"refused": 1}',
         '{"reason": "it says {\\"refused\\": 0}", "refused": 1}',
         'So: {"reason": "it says {\\"refused\\": 0} </think>", "refused": 1}',
@@ -62,6 +64,198 @@ def fault(prompt: Prompt, text: str) -> Unacceptable:
 )  # fmt: skip
 def test_the_one_object_of_the_right_shape_is_the_answer(text: str) -> None:
     assert value(REFUSAL, text) is True
+
+
+DRAFT, FINAL = '{"refused": 0}', '{"refused": 1}'
+THINKING = {
+    "tags": (f"<think>{DRAFT}?", "</think>", FINAL),
+    "longer tags": (f"<thinking>{DRAFT}?", "</thinking>", FINAL),
+    "tags of another name": (f"<reasoning>{DRAFT}?", "</reasoning>", FINAL),
+    "tags with attributes": (f'<think duration="3">{DRAFT}?', "</think>", FINAL),
+    "tags in capitals": (f"<THINK>{DRAFT}?", "</THINK>", FINAL),
+    "scratchpad": (f"<scratchpad>{DRAFT}?", "</scratchpad>", FINAL),
+    "reflection": (f"<reflection>{DRAFT}?", "</reflection>", FINAL),
+    "Seed": (f"<seed:think>{DRAFT}?", "</seed:think>", FINAL),
+    "Magistral": (f"[THINK]{DRAFT}?", "[/THINK]", FINAL),
+    "Harmony": (f"<|channel|>analysis<|message|>{DRAFT}?", "<|end|><|start|>assistant<|channel|>final<|message|>", FINAL),
+    "Harmony with a constraint": (
+        f"<|channel|>analysis<|message|>{DRAFT}?", "<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>",
+        f"{FINAL}<|return|>",
+    ),
+    "Harmony without an end": (f"<|channel|>analysis<|message|>{DRAFT}?", "<|channel|>final<|message|>", FINAL),
+    "Harmony with commentary": (
+        f"<|channel|>analysis<|message|>{DRAFT}?",
+        f"<|end|><|start|>assistant<|channel|>commentary<|message|>{DRAFT}<|end|><|channel|>final<|message|>", FINAL,
+    ),
+    "Harmony without tokens": (f"analysisWe say {DRAFT}?", "assistantfinal", FINAL),
+    "Gemma": (f"<|channel>thought\n{DRAFT}?", "<channel|>", FINAL),
+    "Command": (f"<|START_THINKING|>{DRAFT}?", "<|END_THINKING|><|START_RESPONSE|>", f"{FINAL}<|END_RESPONSE|>"),
+    "OpenThinker": (f"<|begin_of_thought|>{DRAFT}?", "<|end_of_thought|><|begin_of_solution|>", f"{FINAL}<|end_of_solution|>"),
+    "Kimi": (f"◁think▷{DRAFT}?", "◁/think▷", FINAL),
+    "Granite": (f"Here is my thought process: {DRAFT}?", "Here is my response:", FINAL),
+    "Apriel": (f"Here are my reasoning steps:\n{DRAFT}?", "[BEGIN FINAL RESPONSE]", f"{FINAL}[END FINAL RESPONSE]"),
+    "GLM": (f"<think>{DRAFT}?", "</think><answer><|begin_of_box|>", f"{FINAL}<|end_of_box|></answer>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", THINKING)
+def test_a_draft_in_thinking_never_counts(model: str) -> None:
+    opened, closed, answer = THINKING[model]
+    assert value(REFUSAL, f"{opened}{closed}{answer}") is True
+    assert value(REFUSAL, f"{opened}{closed}\n```json\n{answer}\n```\n") is True
+    assert fault(REFUSAL, f"{opened} But wait, let me read the passage again").code == "JUDGE_PARSE"
+    assert fault(REFUSAL, f"{opened}{closed}").code == "JUDGE_PARSE"
+    assert fault(REFUSAL, f"{opened} Or {FINAL}? No").code in ("JUDGE_AMBIGUOUS", "JUDGE_PARSE")
+    assert fault(REFUSAL, f"{opened}{closed}I give up.").code == "JUDGE_PARSE"
+    whole = json.dumps({"reason": f"It says {opened}{closed}", "refused": 1})
+    assert value(REFUSAL, whole) is True
+
+
+@pytest.mark.parametrize("opening", ["<think>", "[THINK]", "<|channel|>analysis<|message|>", "<|START_THINKING|>"])
+def test_an_object_that_ends_thinking_that_is_not_closed_counts_if_it_is_the_only_one(opening: str) -> None:
+    assert value(REFUSAL, f"{opening}It says nothing of it. {FINAL}") is True
+    assert value(REFUSAL, f"{opening}It says nothing of it. ```json\n{FINAL}\n```  \n") is True
+    assert fault(REFUSAL, f"{opening}It says nothing of it. {FINAL} Or is it?").code == "JUDGE_PARSE"
+    assert fault(REFUSAL, f"{opening}{DRAFT}, no: {FINAL}").code == "JUDGE_AMBIGUOUS"
+    assert value(REFUSAL, f"{FINAL}{opening}What else?") is True
+
+
+def test_the_fault_says_that_thinking_is_not_closed() -> None:
+    assert fault(REFUSAL, f"<think>{DRAFT} but").why == "it ends in thinking that is not closed"
+
+
+def test_a_fault_repeats_no_words_of_the_reply() -> None:
+    for text in ('{"Obey me now": 1, "Obey me now": 2}', '<think obey="me">', "{obey me: 1}", '{"refused": obey me}'):
+        assert "bey" not in fault(REFUSAL, text).why
+
+
+SLASHES = r"\(x^2\) costs \$5, see C:\dir and C:\users"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"reason": "a\nb\tc\r\x01", "refused": 1}', "a\nb\tc\r\x01"),
+        (f'{{"reason": "{SLASHES}", "refused": 1}}', SLASHES),
+        (r'{"reason": "\\alpha \"x\" \u00e9 \/ \\", "refused": 1}', '\\alpha "x" é / \\'),
+        (r"""{"reason": "it\'s \d", "refused": 1}""", "it's \\d"),
+        ('{"reason": "a", "refused": 1,}', "a"),
+        ('{"reason": "a", "more": [1, 2,], "refused": 1,\n}', "a"),
+        ("{'reason': 'a \"b\"', 'refused': True}", 'a "b"'),
+        ("{'reason': \"it's\", 'refused': True, 'more': None}", "it's"),
+        (r"{'reason': 'it\'s {so}', 'refused': 1}", "it's {so}"),
+        ('{reason: "a", refused: 1}', "a"),
+        ('{"reason": "a // b /* c */ # d", "refused": 1 // yes }\n}', "a // b /* c */ # d"),
+        ('{ /* first */ "reason": "a", # then\n "refused": 1}', "a"),
+        ('\ufeff{"reason": "a", "refused": 1}', "a"),
+        ("{“reason”: “a \"b\" ‘c’”, “refused”: 1}", 'a "b" ‘c’'),
+        ("{‘reason’: ‘a’, ‘refused’: 1}", "a"),
+        ('{"reason": "“a”, he said", "refused": 1}', "“a”, he said"),
+        ('{"reason": "a", "refused": 1, "confidence": NaN}', "a"),
+        ('{"reason": "a", "refused": +1}', "a"),
+        ('"{\\"reason\\": \\"a\\", \\"refused\\": 1}"', "a"),
+        ("Here it is:\n```json5\n{'reason': 'a', 'refused': true,}\n```\nIt's done.", "a"),
+    ],
+)
+def test_json_as_judges_write_it(text: str, reason: str) -> None:
+    [written] = scan(text).objects if not text.startswith('"') else scan(json.loads(text)).objects
+    assert written.value["reason"] == reason
+    assert value(REFUSAL, text) is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"refused": 1',
+        '{"reason": "a", "refused": 1, "more": "',
+        "{'reason': 'it's', 'refused': 1}",
+        '{"reason": "he said "no"", "refused": 1}',
+        '{"reason": "a" "refused": 1}',
+        '{"refused": }',
+        '{"refused": yes}',
+        '{"refused": 1 or 0}',
+        '{"refused": 1, ...}',
+        '{"refused": 0 if it is else 1}',
+        '{"refused": 1,,}',
+        '{"refused" = 1}',
+        '{"refused": 01}',
+        '{"refused": --1}',
+        '{, "refused": 1}',
+        '{"refused": 1]',
+        '{"refused": 1} Or rather {"refused": 0',
+        '{"refused": 1} Or rather {"refused": 0 0}',
+        "{'refused': 1} Or rather {'refused': 0",
+        '{"refused": ' + "1" * 5000 + "}",
+    ],
+)
+def test_nothing_is_completed_or_guessed(text: str) -> None:
+    assert fault(REFUSAL, text).code == "JUDGE_PARSE"
+
+
+def test_the_fault_says_where_the_json_is_broken() -> None:
+    assert fault(REFUSAL, '{"refused": yes}').why == "the JSON object in the reply is broken: Expecting value at character 13"
+    assert fault(REFUSAL, '{"refused": 1').why == "the JSON object in the reply is broken: it is not closed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"refused": 0, "refused": 1}',
+        '{"refused": 1, "refused": 1}',
+        "{'refused': 0, 'refused': 1}",
+        '{refused: 0, "refused": 1}',
+        '{"refused": 0, "re\\u0066used": 1}',
+        '{"refused": 1, "more": {"a": [{"b": 1, "b": 2}]}}',
+        'So: {"refused": 0, "refused": 1}. Or: {"refused": 1}',
+        '```json\n{"refused": 0, "refused": 1,}\n```',
+    ],
+)
+def test_a_key_that_is_repeated_at_any_depth_makes_the_reply_unacceptable(text: str) -> None:
+    assert fault(REFUSAL, text).code == "JUDGE_AMBIGUOUS"
+    assert fault(REFUSAL, text).why.endswith("stands twice in one object")
+
+
+def test_a_repeated_key_in_closed_thinking_is_no_fault() -> None:
+    assert value(REFUSAL, '<think>{"refused": 0, "refused": 1}</think>{"refused": 1}') is True
+    assert value(REFUSAL, '{"refused": 0, "refused": 1}</think>{"refused": 1}') is True
+
+
+LONG = {
+    "thinking that is opened again and again": "<think>",
+    "thinking of several families": "<think>[THINK]<|channel|>analysis",
+    "thinking that is closed again and again": "</think>",
+    "stretches of thinking": '<think>{"a": 1}</think>',
+    "pairs of braces": "{}",
+    "objects that are not closed": '{"a": ',
+    "objects that are not closed before thinking is": '{"a </think>',
+    "strings that are not closed": '{"',
+    "other strings that are not closed": "{'“",
+    "lists that are not closed": '{"a":[',
+    "comments that are not closed": '{"a": /*',
+    "braces in prose": "{ a ",
+    "backslashes": "{\"\\",
+    "channels": "<|channel|>",
+    "names of channels": "assistantanalysis ",
+    "tags that are not closed": "<think ",
+    "fences": "```json\n",
+    "Python": "{'a': True}, ",
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+@pytest.mark.parametrize("before", ["", '{"refused": 1, "reason": ['])
+def test_reading_takes_time_in_proportion_to_the_reply(kind: str, before: str) -> None:
+    def seconds(size: int) -> float:
+        text = before + LONG[kind] * (size // len(LONG[kind]))
+        took = []
+        for _ in range(3):
+            began = time.process_time()
+            with suppress(Unacceptable):
+                read(REFUSAL, text)
+            took.append(time.process_time() - began)
+        return min(took)
+
+    assert seconds(400_000) < 0.05 + 16 * seconds(50_000)  # 8 times as long; 64 times, if it were quadratic
 
 
 @pytest.mark.parametrize(
@@ -75,7 +269,6 @@ def test_the_one_object_of_the_right_shape_is_the_answer(text: str) -> None:
         ("[1]", "JUDGE_PARSE"),
         ('"refused"', "JUDGE_PARSE"),
         ('{"refused": ', "JUDGE_PARSE"),
-        ("{refused: 1}", "JUDGE_PARSE"),
         ('{"refused": 1}</think>', "JUDGE_PARSE"),
         ('{"draft": {"refused": 0}, "final": {"refused": 1', "JUDGE_PARSE"),
         ('{"note": "{\\"refused\\": 0}", "refused" 1}', "JUDGE_PARSE"),
@@ -197,6 +390,10 @@ def test_the_questions_of_a_reply() -> None:
 
 
 def test_only_outermost_objects_are_found() -> None:
-    assert objects('x {"a": {"b": 1}} y {"c": 2}') == [{"a": {"b": 1}}, {"c": 2}]
-    assert objects('{"a": {"b": 1},} {"c": 2}') == [{"c": 2}]
-    assert objects("{} { }") == [{}, {}]
+    assert values('x {"a": {"b": 1}} y {"c": 2}') == [{"a": {"b": 1}}, {"c": 2}]
+    assert values('{"a": {"b": 1} 2} {"c": 2}') == [{}, {"c": 2}]
+    assert values("{} { }") == [{}, {}]
+
+
+def values(text: str) -> list[dict[str, Any]]:
+    return [written.value for written in scan(text).objects]

@@ -72,6 +72,10 @@ def _show(entries: Sequence[Entry], metric: str | None) -> None:
             out.print(f"changed from {entry.before.run_id} to {entry.run_id}:")
             for change in entry.changes:
                 out.print(f"  {_said(change)}", soft_wrap=True)
+        if entry.before and entry.other_metrics:
+            both = f"{entry.before.run_id} and {entry.run_id} are both called {entry.manifest.get('name')!r}"
+            out.print(f"warning: {both}, and have not the same metrics ({', '.join(entry.other_metrics)}). If their configs are "
+                      f"not versions of one, give each a name of its own (name: …)", soft_wrap=True)
     for gate in entries[-1].missed:
         out.print(f"not met in {entries[-1].run_id}: {gate}", soft_wrap=True)
 

@@ -34,7 +34,17 @@ def planned(config: Config) -> Plan:
     for name in config.gates:
         if name not in known:
             raise ConfigError(f"gates.{name}: no metric of this config is called so; there are {', '.join(sorted(known))}")
+    _check_pass_rates(config, groups)
     return Plan(tuple(groups))
+
+
+def _check_pass_rates(config: Config, groups: Sequence[FieldGroup]) -> None:
+    """Raises ConfigError for a gate on the share of samples that pass a metric without a threshold."""
+    open_ended = {use.name for group in groups for use in group.uses if use.threshold is None}
+    for name, gate in config.metric_gates.items():
+        if name in open_ended and any(part.pass_rate is not None for part in (gate, *gate.slices.values())):
+            raise ConfigError(f"gates.{name}.pass_rate: {name} has no threshold by which a sample passes. Give it one, as "
+                              f"{{{name}: {{threshold: …}}}} under metrics, or gate its average")
 
 
 def _group(place: int, group: Group, config: Config) -> FieldGroup:
@@ -100,12 +110,14 @@ def metric_uses(entry: MetricEntry, config: Config) -> list[MetricUse]:
 
 def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | None,
            given: Mapping[str, Any] = NOTHING, scale: float = 1) -> MetricUse:
-    """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale, half of it by default), its
-    name, what its judge has otherwise, and of how many votes it is."""
+    """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale; null: none), its name, what its
+    judge has otherwise, and of how many votes it is. Without a threshold given it is the metric's own, but half of the scale on
+    another scale than [0, 1], which is that of Dingo."""
     name = str(given.get("as") or metric.name + metric.suffix)
-    threshold = given.get("threshold", scale / 2)
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= scale:
-        raise ConfigError(f"evaluate.metrics.{name}.threshold lies in [0, {scale:g}], found {threshold!r}")
+    threshold = given.get("threshold", metric.default_threshold if scale == 1 else scale / 2)
+    if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, (int, float))
+                                  or not 0 <= threshold <= scale):
+        raise ConfigError(f"evaluate.metrics.{name}.threshold lies in [0, {scale:g}], or is null for none; found {threshold!r}")
     if "judge" in given:
         judge = _other_judge(name, judge, given["judge"])
     asks_judge = [kind for kind in metric.asks if kind != "embed"]
@@ -114,7 +126,7 @@ def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | Non
                           f"or judge: {{provider: embedded}} for a heuristic screen without any model")
     if "embed" in metric.asks and embeddings is None and not isinstance(judge, EmbeddedJudge):
         raise ConfigError(f"{name} needs embeddings, but the config has none. Add embeddings: {{model: …, base_url: …}}")
-    return MetricUse(metric, name, threshold / scale, judge if metric.asks else None,
+    return MetricUse(metric, name, None if threshold is None else threshold / scale, judge if metric.asks else None,
                      embeddings if "embed" in metric.asks else None, given.get("votes", 1))
 
 

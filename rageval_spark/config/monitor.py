@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rageval_spark.config.schema import Config, Gate, Group
 from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.signals import NEGATIVE, POSITIVE, word
 from rageval_spark.judges.settings import Settings
+from rageval_spark.measures.markers import check_pattern
 
 Words = Annotated[tuple[str, ...], BeforeValidator(
     lambda given: tuple(word(one) for one in (given if isinstance(given, (list, tuple)) else [given])))]
@@ -71,7 +72,10 @@ def _under(key: str) -> BeforeValidator:
 
 
 class MonitorConfig(Config):
-    """A whole config file of a monitor. Groups of `evaluate` without metrics only map columns."""
+    """A whole config file of a monitor. Groups of `evaluate` without metrics only map columns.
+
+    `alert_days` is of how many of the last computed days alerts are told: the latest alone unless set, since a day that was told
+    of would be told of again on each of the next; null for all."""
 
     name: str = "monitor"
     evaluate: Sequence[Group] = ()
@@ -80,9 +84,10 @@ class MonitorConfig(Config):
     days: int = Field(default=7, ge=1, le=366)
     feedback: Annotated[Feedback | None, _under("column")] = None
     first_citation: int = Field(default=1, ge=0)
+    citation_pattern: Annotated[str, AfterValidator(check_pattern)] | None = None
     against: str | None = None
     alerts: Mapping[str, Annotated[Alert, _under("limit")]] = Field(default_factory=dict)
-    alert_days: int | None = Field(default=None, ge=1)
+    alert_days: int | None = Field(default=1, ge=1)
     picks: Annotated[Picks, _under("n")] = Picks()
     table: str | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -24,14 +25,23 @@ def _provider(judge: Any) -> str:
     return f"provider {named}"
 
 
+def _as_texts(options: Any) -> Any:
+    """Options as Spark takes them: YAML's true and 0.5 as texts."""
+    if not isinstance(options, Mapping):
+        return options
+    return {name: json.dumps(value) if isinstance(value, (bool, int, float)) else value for name, value in options.items()}
+
+
 class Input(Settings):
-    """Where the samples are: a path with its format, or a catalog table."""
+    """Where the samples are: a path with its format, or a catalog table. `separator` is what stands between the items of lists
+    that are joined in one text, such as "|||"."""
 
     path: str | None = None
     format: str | None = None
     table: str | None = None
-    options: Mapping[str, str] = Field(default_factory=dict)
+    options: Annotated[Mapping[str, str], BeforeValidator(_as_texts)] = Field(default_factory=dict)
     where: str | None = None
+    separator: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _one_source(self) -> Input:
@@ -73,12 +83,14 @@ class Group(Settings):
 class Figures(Settings):
     """What a metric must reach: its average, the end of the average's 95 % interval on the bad side, the share of scored
     samples that meet its threshold, the share of judgements that did not fail. For a metric of which lower is better
-    average and ci_worst are the most there may be, else all are the least."""
+    average and ci_worst are the most there may be, else all are the least. `max_drop` is how much worse the average may be than
+    in an earlier run."""
 
     average: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     ci_worst: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     pass_rate: float | None = Field(default=None, ge=0, le=1)
     coverage: float | None = Field(default=None, ge=0, le=1)
+    max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @classmethod
     def figures(cls) -> list[str]:
@@ -104,16 +116,11 @@ def _bare(given: Any) -> Any:
 class Gate(Figures):
     """What a metric must reach over all samples, and in the values of slices by column, for the run to end with 0.
 
-    `max_drop` is how much worse its average may be than in another run: the latest complete one of this name in the output
-    folder, or the one that `against` names by its id or its folder.
+    The run of `max_drop` is the latest complete one of this name in the output folder, or the one that `against` names by its
+    id or its folder.
     """
 
-    max_drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     against: str = LATEST
-
-    @classmethod
-    def figures(cls) -> list[str]:
-        return [*super().figures(), "max_drop"]
     slices: Mapping[str, Annotated[SliceGate, BeforeValidator(_bare)]] = Field(default_factory=dict)
 
 

@@ -23,7 +23,7 @@ from rageval_spark.engine.store import RepliesStore
 from rageval_spark.engine.window import Window
 from rageval_spark.errors import ConfigError, JudgeFault
 from rageval_spark.judges import embedded, wire
-from rageval_spark.judges.conversation import Answer, Completion, Turn, converse
+from rageval_spark.judges.conversation import Answer, Completion, Turn, budget_refused, converse
 from rageval_spark.judges.http import post
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply
@@ -173,7 +173,11 @@ class Engine:
         try:
             turn = next(talk)
             while True:
-                completion = await self._complete(desk, turn, prompt, rendered, place, patience)
+                try:
+                    completion = await self._complete(desk, turn, prompt, rendered, place, patience)
+                except JudgeFault as fault:
+                    turn = talk.send(budget_refused(turn, fault))
+                    continue
                 spent += completion.usage
                 self._spend(desk, completion.usage)
                 turn = talk.send(completion)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rageval_spark.errors import ConfigError, SampleFault
+from rageval_spark.errors import ConfigError
 from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge
@@ -18,13 +18,14 @@ from rageval_spark.score import Score
 
 @dataclass(frozen=True)
 class MetricUse:
-    """One metric as it is asked for: under which name, with which threshold (in [0, 1]), asking whom, and how often:
+    """One metric as it is asked for: under which name, with which threshold (in [0, 1]; None: no score of it passes or fails),
+    asking whom, and how often:
     of an odd number of `votes`, each with replies of its own. `repeat` other than 0 asks everything once more (metric.play).
     Raises ConfigError for another number of votes."""
 
     metric: Metric
     name: str
-    threshold: float = 0.5
+    threshold: float | None = 0.5
     judge: Judge | None = None
     embeddings: HttpEmbeddings | None = None
     votes: int = 1
@@ -43,8 +44,8 @@ class MetricUse:
         return play(self.metric, sample, limit, self.votes, self.repeat)
 
     def passed(self, score: Score) -> bool | None:
-        """Whether the score meets the threshold; None where there is none."""
-        if score.value is None:
+        """Return whether the score meets the threshold; None without a score or a threshold."""
+        if score.value is None or self.threshold is None:
             return None
         return score.value >= self.threshold if self.metric.direction == "higher" else score.value <= self.threshold
 
@@ -82,15 +83,11 @@ class FieldGroup:
     def key(self) -> str:
         return ",".join(self.fields[name] for name in FIELDS if name in self.fields and name != "sample_id")
 
-    def sample(self, sample_id: str, values: Mapping[str, Any]) -> Sample:
-        """The sample that the group sees of a row. Raises SampleFault, which names the column too."""
+    def sample(self, sample_id: str, values: Mapping[str, Any], strict: bool = True) -> Sample:
+        """The sample that the group sees of a row. Raises SampleFault, which names the column too; if not `strict`, only where
+        the faulty field is used."""
         found = {name: values.get(column) for name, column in self.fields.items()}
-        try:
-            return Sample.parse({**found, "sample_id": sample_id})
-        except SampleFault as fault:
-            name, _, rest = str(fault).partition(":")
-            column = self.fields.get(name, name)
-            raise (fault if column == name else SampleFault(f"{name} (column {column}):{rest}", fault.code)) from None
+        return Sample.parse({**found, "sample_id": sample_id}, strict, self.fields)
 
 
 @dataclass(frozen=True)

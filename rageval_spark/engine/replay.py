@@ -17,7 +17,7 @@ from rageval_spark.engine.replies import answer_row, reply_of, vector_row
 from rageval_spark.engine.window import Window
 from rageval_spark.errors import JudgeFault
 from rageval_spark.judges import embedded, wire
-from rageval_spark.judges.conversation import converse
+from rageval_spark.judges.conversation import budget_refused, converse
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, played
 from rageval_spark.prompts import length
@@ -127,7 +127,11 @@ class Replay:
                 body, tokens = desk.chat.body(part, turn.note, turn.max_output_tokens), length.tokens(part.data)
                 request = Request(f"{whole.key}-{number}", place, "chat/completions", body.decode(),
                                   length.INSTRUCTION_TOKENS + tokens)
-                completion = self._result(request, lambda said: wire.completion(said, 0.0))
+                try:
+                    completion = self._result(request, lambda said: wire.completion(said, 0.0))
+                except JudgeFault as fault:
+                    turn, number = talk.send(budget_refused(turn, fault)), number + 1
+                    continue
                 if completion is None:
                     return None
                 turn, number = talk.send(completion), number + 1
@@ -158,7 +162,7 @@ class Replay:
             except wire.Unanswered as refusal:
                 result = refusal
         if result is not None and (self._unanswered or not result.transient):
-            raise JudgeFault(result.code, result.reason)
+            raise JudgeFault(result.code, result.reason) from result
         if self._unanswered:
             raise JudgeFault(*self._unanswered)
         if request.id not in self._requested:

@@ -11,7 +11,7 @@ from typing import Any
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import SampleFault
 from rageval_spark.judges.refusals import refused
-from rageval_spark.measures.markers import cited
+from rageval_spark.measures.markers import cited, unknown_marker
 from rageval_spark.prompts.language import language_name, script, word_tokens
 from rageval_spark.sample import Sample, blank
 
@@ -27,6 +27,8 @@ RATES: Mapping[str, tuple[str, str]] = {
     "negative_feedback": ("lower", "rated answers that people rated bad"),
 }
 """Shares of rows by name: which direction is better, and of what they are the share."""
+EMPTY = ("empty_retrieval", "empty_answer")
+"""Rates of what may be missing altogether: a null counts as empty if other rows of the window have a value."""
 ROWS, LENGTH_DRIFT, LANGUAGE_DRIFT = "rows", "question_length_drift", "question_language_drift"
 DIRECTIONS: Mapping[str, str] = {ROWS: "higher", **{name: direction for name, (direction, _) in RATES.items()},
                                  LENGTH_DRIFT: "lower", LANGUAGE_DRIFT: "lower"}
@@ -56,13 +58,14 @@ def word(value: Any) -> str:
 @dataclass(frozen=True)
 class Watch:
     """What is read of rows: through which columns, whether there is feedback and which values are which, and which number
-    stands for the first chunk in a citation."""
+    stands for the first chunk in a citation; `pattern` is a regular expression of the user's own for citations."""
 
     group: FieldGroup
     feedback: bool = False
     negative: Sequence[str] = NEGATIVE
     positive: Sequence[str] = POSITIVE
     first: int = 1
+    pattern: str | None = None
 
     def rates(self) -> list[str]:
         """The RATES that the columns tell."""
@@ -75,8 +78,9 @@ class Watch:
     def signals(self, sample: Sample, feedback: str) -> dict[str, bool]:
         """By rate whether the row counts for it; left out where the row does not tell.
 
-        Retrieval is empty where neither an id nor a chunk with a word is there; a row whose columns of both are null does not
-        tell. A citation hits where its number is that of a retrieved chunk, by their order.
+        Retrieval is empty if neither an id nor a chunk with a word is there. A row whose columns of both are null does not tell;
+        whether it counts as EMPTY can only be said of the whole window. An answer that cites in an unknown style does not
+        tell whether it cites. A citation hits if its number is that of a retrieved chunk, by their order.
         """
         found: dict[str, bool] = {}
         contexts, ids, answer = sample.retrieved_contexts, sample.retrieved_ids, sample.response
@@ -87,10 +91,12 @@ class Watch:
             if not blank(answer):
                 found["refusal"] = refused(answer)
                 if known:
-                    numbers = [number for sentence in cited(answer) for number in sentence.numbers]
-                    found["cited"] = bool(numbers)
+                    chunks = max(len(contexts or ()), len(ids or ()))
+                    sentences = cited(answer, contexts=chunks, first=self.first, pattern=self.pattern)
+                    numbers = [number for sentence in sentences for number in sentence.numbers]
+                    if numbers or unknown_marker(answer) is None:
+                        found["cited"] = bool(numbers)
                     if numbers:
-                        chunks = max(len(contexts or ()), len(ids or ()))
                         found["citation_hit"] = all(self.first <= number < self.first + chunks for number in numbers)
         if word(feedback) in (*self.negative, *self.positive):
             found["negative_feedback"] = word(feedback) in self.negative

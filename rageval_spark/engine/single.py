@@ -18,16 +18,18 @@ from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, Judge
 from rageval_spark.metric import Metric
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
+from rageval_spark.values import plain
 
 T = TypeVar("T")
 
 
-def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | None = None,
+def score(metric: Metric, sample: Sample | Mapping[str, Any] | Any, judge: Judge | None = None,
           embeddings: HttpEmbeddings | None = None, votes: int = 1) -> Score:
-    """Score one sample, by an odd number of votes. A mapping is read like a row of a dataset, aliases included.
+    """Score one sample, by an odd number of votes. A mapping is read like a row of a dataset, aliases included; so is a row of
+    pandas or Spark, and an object of pydantic or a dataclass with fields of these names.
 
     What the judge does wrong is a failed score, as is a malformed sample (INVALID_INPUT, INVALID_ID). Raises ConfigError where
-    the metric asks a judge or embeddings and none is given, or the key's variable is not set.
+    the metric asks a judge or embeddings and none is given, the key's variable is not set, or the sample has no names.
     """
     if judge is None and any(kind != "embed" for kind in metric.asks):
         raise ConfigError(f"{metric.name} asks a judge ({', '.join(metric.asks)}); give one with judge=HttpJudge(...), "
@@ -37,7 +39,7 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | Non
     use = MetricUse(metric, metric.name, judge=judge, embeddings=embeddings, votes=votes)
     if not isinstance(sample, Sample):
         try:
-            sample = Sample.parse(sample)
+            sample = Sample.parse(_named_values(sample), strict=False)
         except SampleFault as fault:
             return Score.failed(fault.code, str(fault))
     if isinstance(judge, EmbeddedJudge):
@@ -45,6 +47,15 @@ def score(metric: Metric, sample: Sample | Mapping[str, Any], judge: Judge | Non
     plan = Plan((FieldGroup({}, (use,)),))
     plan = plan.equipped({endpoint: key_of(endpoint) for endpoint in plan.endpoints()}, {})
     return _in_own_loop(_score(plan, use, sample))
+
+
+def _named_values(sample: Any) -> Mapping[str, Any]:
+    if not isinstance(sample, Mapping):
+        to_dict = getattr(sample, "to_dict", None)  # a row of pandas is a Series, whose plain form is a list without names
+        sample = to_dict() if callable(to_dict) and hasattr(sample, "index") else plain(sample)
+    if not isinstance(sample, Mapping):
+        raise ConfigError(f"a sample is a Sample, or values by the names of fields; found {type(sample).__name__}")
+    return sample
 
 
 async def _score(plan: Plan, use: MetricUse, sample: Sample) -> Score:

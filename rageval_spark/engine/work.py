@@ -51,10 +51,11 @@ class Work:
 
 
 def sample_of(row: Row, group: FieldGroup) -> Sample | Score:
-    """The sample that a field group sees of a row; a failed score where the row cannot be read so."""
+    """The sample that a field group sees of a row; a failed score if the row or its id cannot be read. A fault of another
+    field costs only the metrics that use it."""
     if row.fault is not None:
         return Score.failed("INVALID_INPUT", row.fault)
     try:
-        return group.sample(row.sample_id, row.values)
+        return group.sample(row.sample_id, row.values, strict=False)
     except SampleFault as fault:
         return Score.failed(fault.code, str(fault))

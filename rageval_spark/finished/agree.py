@@ -170,7 +170,8 @@ class _Held:
         decided = [(pair, good) for pair in scored if (good := self._good(pair)) is not None]
         return {
             "field_group": use.field_group, "metric": use.metric, "slice": of[0], "slice_value": of[1],
-            "direction": "lower" if use.lower else "higher", "threshold": use.threshold * scale,
+            "direction": "lower" if use.lower else "higher",
+            "threshold": None if use.threshold is None else use.threshold * scale,
             "graded": self.cut is None, "n_labelled": len(pairs), "n_scored": len(scored),
             "n_skipped": statuses["skipped"], "n_failed": statuses["failed"], "codes": dict(codes),
             "n_not_in_run": sum(pair.row is None for pair in pairs),
@@ -183,7 +184,7 @@ class _Held:
         """Samples that people and the threshold decide differently, and how far the score is from the label, in [0, 1]."""
         for pair in pairs:
             good = self._good(pair)
-            if pair.row is not None and pair.score is not None and good is not None and good != pair.row["passed"]:
+            if pair.row is not None and pair.score is not None and good is not None and pair.row["passed"] is (not good):
                 yield {"sample_id": pair.sample_id, "field_group": self.use.field_group, "metric": self.use.metric,
                        "score": pair.score * self.done.summary["scale"], "label": pair.label, "passed": pair.row["passed"],
                        "distance": abs(self._as_score(pair) - pair.score), "reason": pair.row["reason"]}
@@ -199,7 +200,7 @@ class _Held:
 
     def _points(self, pairs: Sequence[Pair], label: Sequence[float]) -> list[Point]:
         sign = -1 if self.use.lower else 1
-        return [Point(pair.sample_id, said, sign * (pair.score or 0.0), float(pair.row["passed"]))
+        return [Point(pair.sample_id, said, sign * (pair.score or 0.0), float(bool(pair.row["passed"])))
                 for pair, said in zip(pairs, label, strict=True) if pair.row is not None]
 
     def _decisions(self, decided: Sequence[tuple[Pair, bool]]) -> dict[str, Any]:
@@ -210,16 +211,21 @@ class _Held:
                     **{name.lower().replace(" ", "_"): None for name in names}}
         points = self._points([pair for pair, _ in decided], [float(good) for _, good in decided])
         sign, scale = -1 if self.use.lower else 1, self.done.summary["scale"]
-        threshold = partial(agreement.best_threshold, current=sign * self.use.threshold)
+        own = self.use.threshold
+        # a metric without a threshold decides nothing, but its scores may still tell good from bad
+        threshold = partial(agreement.best_threshold, current=sign * (0.5 if own is None else own))
         found = agreement.figures(points, names, _draws(points), of={**FIGURES, "best threshold": threshold})
         label, value, passed = (np.array(column) for column in zip(*((p.label, p.value, p.passed) for p in points), strict=True))
         table, best = agreement.confusion(label, passed), found["best threshold"]
         right = agreement.share_right(label, value, passed)
         at_best = agreement.balanced_accuracy(label, value, (value >= best.value).astype(float))
         low, high = interval(right, 0.0, len(points), binary=True)
-        return {
+        decisions = {
             "confusion": asdict(table), "agreement": {"value": right, "low": low, "high": high}, "by_chance": table.by_chance,
-            **{name.lower().replace(" ", "_"): _known(found[name]) for name in names[:3]},
+            "kappa": _known(found["kappa"]), "balanced_accuracy": _known(found["balanced accuracy"]),
+        }
+        return {
+            **(dict.fromkeys(decisions) if own is None else decisions), "auc": _known(found["AUC"]),
             "best_threshold": _known(_times(best, sign * scale)), "best_balanced_accuracy": _number(at_best),
         }
 

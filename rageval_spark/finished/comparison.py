@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spark.errors import ConfigError, InputError
 from rageval_spark.metrics import CATALOGUE
-from rageval_spark.report.comparison import Compared, as_dict
+from rageval_spark.report.comparison import LEAST_EFFECT, NEGLIGIBLE, NOTHING, SURE, UNRANKED, Compared, as_dict, list_slices
 from rageval_spark.report.differing import doubts
 from rageval_spark.report.recorded import Recorded, recorded
 from rageval_spark.spark import pairs, session
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rageval_spark.finished.run import Run
 
 LEAST_COVERAGE = 0.95
-SURE = 0.05
-"""A difference is told where chance alone makes it, or a larger one, less often than this."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class Comparison:
     """Two systems compared: a line per metric, those by slice, samples that changed sides, and what to know besides.
 
     `base` and `new` are how the two are called. Figures are on `scale`, that of the runs where they share one, else 1.
+    `min_effect` is the least difference that matters, on [0, 1].
     """
 
     base: str
@@ -41,31 +40,39 @@ class Comparison:
     changes: Sequence[Change] = field(repr=False)
     warnings: Sequence[str] = ()
     scale: int = 1
+    min_effect: float = LEAST_EFFECT
     pairs: DataFrame | None = field(default=None, repr=False, compare=False)
 
     @property
     def ranked(self) -> bool:
         """Whether of all metrics enough samples were judged on both sides for them to be ranked."""
-        return not any(line.verdict in ("not ranked", "nothing to compare") for line in self.lines)
+        return not any(line.verdict in (UNRANKED, NOTHING) for line in self.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it but the pairs, as JSON-ready values."""
+        listed = list_slices(self.by_slice, self.min_effect)
         return {"base": self.base, "new": self.new, "scale": self.scale, "ranked": self.ranked,
+                "min_effect": self.min_effect * self.scale,
                 "metrics": [as_dict(line, self.scale) for line in self.lines],
-                "slices": [as_dict(line, self.scale) for line in self.by_slice],
+                "slices": [{**as_dict(line, self.scale), "listed": line in listed} for line in self.by_slice],
                 "changed": [{"metric": one.match.metric, "sample_id": one.sample_id, "base": one.base * self.scale,
                              "new": one.new * self.scale} for one in self.changes],
                 "warnings": list(self.warnings)}
 
 
 def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str, str] | None = None, force: bool = False,
-            changes: int = 10) -> Comparison:
+            changes: int = 10, min_effect: float | None = None) -> Comparison:
     """Compare two finished runs (or their folders), or two field groups of one.
 
-    Samples are paired by id; those scored on both sides count. A metric is ranked where `coverage` of its judgements,
-    as the gate of the new run has it, did not fail on either side, or by `force`. Of each metric at most so many
-    `changes` are listed. Uses the active Spark session, or starts one; starts up to four jobs. Raises InputError for
-    what is no finished run, or where no metric is in both, ConfigError for groups that are not there.
+    Samples are paired by id; those scored on both sides count. Samples without an id that repeat each other in question,
+    reference and contexts cannot be paired: they are refused, or with `force` averaged into one. A metric is ranked where
+    `coverage` of its judgements, as the gate of the new run has it, did not fail on either side, or by `force`. Of each metric
+    at most so many `changes` are listed. A difference below `min_effect`, on the scale of the runs, is never called better or
+    worse.
+
+    Uses the active Spark session, or starts one; starts up to six jobs. Raises InputError for what is no finished run, if no
+    metric is in both, and for samples that cannot be paired; ConfigError for groups that are not there and for a least effect
+    that is no share of the scale.
     """
     old, other = _read(base), _read(base if new is None else new)
     if (new is None) != (groups is not None):
@@ -75,18 +82,37 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
         raise InputError(f"no metric is in both: {'; '.join(unmatched)}")
     spark = session.own_session("local[*]", {})
     slices = [name for name in old.manifest["slices"] if name in other.manifest["slices"]]
-    both = read_scores(spark, old.folder), read_scores(spark, other.folder)
-    paired = pairs.paired(*both, matches, slices)
-    cells = pairs.cells(paired, matches, slices, pairs.slice_values(*both, slices))
+    both, repeats = [], list[str]()
+    for run in (old, other):
+        scores = read_scores(spark, run.folder)
+        if not groups and ids_are_made(run):
+            repeats += _check_repeats(run, scores, force)
+            scores = pairs.pool_repeats(scores)
+        both.append(scores)
+    paired = pairs.paired(both[0], both[1], matches, slices)
+    cells = pairs.cells(paired, matches, slices, pairs.slice_values(both[0], both[1], slices))
     least = 0.0 if force else _least_coverage(other)
-    lines, by_slice = ranked([cell for cell in cells if cell.slice is None], other, least), []
-    for name in slices:
-        by_slice += ranked([cell for cell in cells if cell.slice == name], other, least)
     scales = {run.summary.get("scale", 1) for run in (old, other)}
+    scale = scales.pop() if len(scales) == 1 else 1
+    matters = _least_effect(min_effect, scale)
+    lines = ranked([cell for cell in cells if cell.slice is None], other, least, matters)
+    by_slice: list[Compared] = []
+    for name in slices:
+        for match in matches:
+            by_slice += ranked([cell for cell in cells if (cell.slice, cell.match) == (name, match)], other, least, matters)
     keys = (matches[0].base, matches[0].new)
     names = (_columns(*keys), _columns(*reversed(keys))) if groups else _names(old, other)
     return Comparison(*names, lines, by_slice, pairs.changes(paired, matches, changes) if changes else (),
-                      [*unmatched, *_doubts(old, other, lines, not groups)], scales.pop() if len(scales) == 1 else 1, paired)
+                      [*unmatched, *dict.fromkeys(repeats), *_doubts(old, other, lines, not groups)], scale, matters, paired)
+
+
+def _least_effect(given: float | None, scale: int) -> float:
+    """The least difference that matters, on [0, 1]. Raises ConfigError for a number outside of the scale."""
+    if given is None:
+        return LEAST_EFFECT
+    if not 0 <= given <= scale:
+        raise ConfigError(f"--min-effect is a difference of scores from 0 to {scale}, found {given:g}")
+    return given / scale
 
 
 def _read(run: Run | str) -> Recorded:
@@ -95,6 +121,25 @@ def _read(run: Run | str) -> Recorded:
         raise InputError(f"{found.folder} keeps only what is below its threshold (output: {{good: false}}); nothing can be "
                          f"said of all its samples. Run it again with good: true, which asks the judge nothing anew")
     return found
+
+
+def ids_are_made(run: Recorded) -> bool:
+    """Whether samples of a run have no ids of the data, but hashes of their content."""
+    return not any("sample_id" in group["fields"] for group in run.manifest["field_groups"])
+
+
+def _check_repeats(run: Recorded, scores: DataFrame, force: bool) -> list[str]:
+    """Return a sentence if samples cannot be told apart from one run to another. Raises InputError unless it is forced."""
+    samples, repeats = pairs.count_repeats(scores)
+    if not repeats:
+        return []
+    said = (f"{repeats:,} of {samples:,} samples of {run.run_id} have no id, and the same question, reference and contexts as "
+            f"another sample")
+    remedy = "Map a column that identifies them, fields: {sample_id: <column>}, and run again; paid replies are used again"
+    if not force:
+        raise InputError(f"{said}: which of them belong together in two runs cannot be known. {remedy}. "
+                         f"--force compares the average of such samples")
+    return [f"{said}: such samples are averaged into one. {remedy}"]
 
 
 def _metrics(run: Recorded) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -166,11 +211,11 @@ def _least_coverage(run: Recorded) -> float:
     return float(gate) if isinstance(gate, (int, float)) else LEAST_COVERAGE
 
 
-def ranked(cells: Sequence[Cell], run: Recorded, least: float) -> list[Compared]:
+def ranked(cells: Sequence[Cell], run: Recorded, least: float, min_effect: float = LEAST_EFFECT) -> list[Compared]:
     """The cells of one family with their verdicts: p values are corrected for the number of the cells."""
     lines = [_compared(cell, run) for cell in cells]
     corrected = holm([line.found.p if line.found else None for line in lines])
-    return [replace(line, p=p, verdict=_verdict(line, p, least)) for line, p in zip(lines, corrected, strict=True)]
+    return [replace(line, p=p, verdict=_verdict(line, p, least, min_effect)) for line, p in zip(lines, corrected, strict=True)]
 
 
 def _compared(cell: Cell, run: Recorded) -> Compared:
@@ -183,14 +228,16 @@ def _compared(cell: Cell, run: Recorded) -> Compared:
                     worsened=cell.worsened, mended=cell.mended, noise=varies)
 
 
-def _verdict(line: Compared, p: float | None, least: float) -> str:
+def _verdict(line: Compared, p: float | None, least: float, min_effect: float) -> str:
     coverage = [counts.coverage for counts in line.counts.values() if counts.coverage is not None]
     if line.found is None:
-        return "nothing to compare"
+        return NOTHING
     if min(coverage) < least or (least and line.few):
-        return "not ranked"
+        return UNRANKED
     if p is None or p >= SURE:
         return "no difference shown"
+    if abs(line.found.difference) < min_effect:
+        return NEGLIGIBLE
     return "better" if (line.found.difference > 0) == (line.direction == "higher") else "worse"
 
 
@@ -207,5 +254,7 @@ def _doubts(old: Recorded, new: Recorded, lines: Iterable[Compared], of_runs: bo
                 other = line.counts[NEW if side == BASE else BASE]
                 said.append(f"{line.metric}: {counts.alone:,} of {counts.scored:,} samples scored in {name} have no score on the "
                             f"other side, where {other.failed:,} failed, {other.skipped:,} were skipped and {other.missing:,} "
-                            f"are not there: they are left out of both averages")
+                            f"are not there: they are left out of both averages"
+                            + ("; samples without ids, whose question, reference or contexts differ between the runs, cannot be "
+                               "paired: map sample_id" if counts.alone == other.missing and ids_are_made(new) else ""))
     return said

@@ -27,11 +27,11 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Use:
-    """A metric of a field group of the run, as the manifest has it; its threshold in [0, 1]."""
+    """A metric of a field group of the run, as the manifest has it; its threshold in [0, 1], or None."""
 
     field_group: str
     metric: str
-    threshold: float
+    threshold: float | None
     lower: bool
     judged: bool
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rageval_spark.errors import JudgeFault
-from rageval_spark.judges.reading import CUT, FILTERED, read
+from rageval_spark.judges.endings import ending_of
+from rageval_spark.judges.reading import read
 from rageval_spark.prompts.items import ItemPrompt
-from rageval_spark.prompts.prompt import Prompt, Unacceptable
+from rageval_spark.prompts.prompt import Accepted, Prompt, Unacceptable
 from rageval_spark.score import Usage
 
 MAX_REPAIRS = 2
@@ -24,22 +25,37 @@ ASK_IDS = {"en": "Reply again for these ids only: {ids}.", "zh": "请只对以�
 
 @dataclass(frozen=True)
 class Turn:
-    """What to send next: a prompt (or the part of it still open), a note on the last reply, an output budget."""
+    """What to send next: a prompt (or the part of it still open), a note on the last reply, an output budget.
+
+    If the server refuses an `enlarged` budget, the conversation is sent a BudgetRefused and goes on with less to write.
+    """
 
     prompt: Prompt
     note: str = ""
     max_output_tokens: int | None = None
+    enlarged: bool = False
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What a server sent back for one turn. Tokens are None where it does not say."""
+    """What a server sent back for one turn. Tokens are None where it does not say.
+
+    `elsewhere` says what an empty reply holds in other fields than those of an answer.
+    """
 
     text: str
     finish_reason: str | None = "stop"
     model: str | None = None
     fingerprint: str | None = None
     usage: Usage = Usage()
+    elsewhere: str = ""
+
+
+@dataclass(frozen=True)
+class BudgetRefused:
+    """The server refused a turn with an enlarged output budget, in these words."""
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -54,52 +70,80 @@ class Answer:
     flags: tuple[str, ...] = ()
 
 
-def converse(prompt: Prompt, language: str, budget: int | None = None) -> Generator[Turn, Completion, Answer]:
-    """Ask until every item is accepted: at most two repairs, which ask for what is missing alone; a reply cut by the
-    output limit once with twice the budget, then in halves.
+REFUSES_A_BUDGET = (400, 413, 422)
 
-    Raises JudgeFault with the last fault's code, and the items that were accepted as `partial`.
+
+def budget_refused(turn: Turn, fault: JudgeFault) -> BudgetRefused:
+    """Return what to send the conversation if a server refused a turn, perhaps for its budget. Re-raises all other faults."""
+    status = getattr(fault.__cause__, "status", None)
+    if not turn.enlarged or status not in REFUSES_A_BUDGET or fault.code == "JUDGE_CONTENT_FILTER":
+        raise fault
+    return BudgetRefused(fault.reason)
+
+
+def converse(prompt: Prompt, language: str, budget: int | None = None) -> Generator[Turn, Completion | BudgetRefused, Answer]:
+    """Ask until every item is accepted: at most two repairs, which ask for what is missing alone; a reply cut by the
+    output limit once with twice the budget, then in halves, and halves of these.
+
+    A reply that is whole is accepted even if the server says that it was cut. Raises JudgeFault with the last fault's code,
+    and the items that were accepted as `partial`.
     """
     open_turns = deque([Turn(prompt, max_output_tokens=budget)])
     replies: list[dict[str, Any]] = []
     raw: list[str] = []
-    usage, last, repairs, enlarged, halved, surplus = Usage(prompts=1), Completion(""), 0, False, False, False
+    usage, last, repairs, enlarged, surplus = Usage(prompts=1), Completion(""), 0, False, False
 
     def fault(code: str, why: str) -> JudgeFault:
-        said = f"{why}; the judge wrote: {_shown(last.text)}" if last.text else f"{why}; the reply is empty"
+        if last.text:
+            reason = f"{why}; the judge wrote: {_shown(last.text)}"
+        else:
+            reason = f"{why}; the reply is empty{last.elsewhere and f': {last.elsewhere}'}"
         partial = prompt.value(prompt.merge(replies)) if replies and isinstance(prompt, ItemPrompt) else {}
-        return JudgeFault(code, said, partial=partial, usage=usage)
+        return JudgeFault(code, reason, partial=partial, usage=usage)
+
+    def halve(turn: Turn, why: str) -> None:
+        halves = turn.prompt.halves()
+        if not halves:
+            raise fault("JUDGE_TRUNCATED", why)
+        open_turns.extendleft(replace(turn, prompt=half) for half in reversed(halves))
 
     while open_turns:
         turn = open_turns.popleft()
-        last = yield turn
+        completion = yield turn
+        if isinstance(completion, BudgetRefused):
+            # what the server allows is not known: the halves are asked with what it took before
+            halve(
+                replace(turn, max_output_tokens=budget, enlarged=False),
+                f"the reply was cut by the output limit, and a larger one was refused ({completion.reason})",
+            )
+            continue
+        last = completion
         usage += last.usage
         raw.append(last.text)
-        if last.finish_reason in FILTERED:
-            raise fault("JUDGE_CONTENT_FILTER", "the judge's content filter stopped the reply")
-        if last.finish_reason in CUT:
-            if not enlarged:
-                enlarged = True
-                used = turn.max_output_tokens or last.usage.completion_tokens or 1024
-                open_turns.appendleft(replace(turn, max_output_tokens=2 * used))
-            elif not halved and (halves := turn.prompt.halves()):
-                halved = True
-                open_turns.extendleft(replace(turn, prompt=half) for half in reversed(halves))
-            else:
-                raise fault("JUDGE_TRUNCATED", "the reply was cut by the output limit")
-            continue
+        ending = ending_of(last.finish_reason)
+        if ending == "filtered":
+            raise fault("JUDGE_CONTENT_FILTER", f"the reply was stopped or declined (finish_reason {last.finish_reason!r})")
         missing: Mapping[int, tuple[str, str]] = {}
         try:
-            accepted = read(turn.prompt, last.text)
-            replies.append(accepted.reply)
-            surplus |= accepted.surplus
+            accepted = _accept(turn.prompt, prompt, last.text, cut=ending == "cut")
             missing = accepted.missing
-            if not missing:
-                continue
-            code, why = next(iter(missing.values()))
-            why = f"id {next(iter(missing))}: {why}"
+            if ending != "cut" or not missing:
+                replies.append(accepted.reply)
+                surplus |= accepted.surplus
+                if not missing:
+                    continue
+                code, why = next(iter(missing.values()))
+                why = f"id {next(iter(missing))}: {why}"
         except Unacceptable as refused:
             code, why = refused.code, refused.why
+        if ending == "cut":
+            if enlarged:
+                halve(turn, "the reply was cut by the output limit")
+            else:
+                enlarged = True
+                used = turn.max_output_tokens or last.usage.completion_tokens or 1024
+                open_turns.appendleft(replace(turn, max_output_tokens=2 * used, enlarged=True))
+            continue
         if repairs == MAX_REPAIRS:
             raise fault(code, why)
         repairs += 1
@@ -109,6 +153,20 @@ def converse(prompt: Prompt, language: str, budget: int | None = None) -> Genera
         open_turns.appendleft(replace(turn, prompt=rest, note=note))
     flags = ("REPAIRED",) if repairs or surplus else ()
     return Answer(prompt.merge(replies), tuple(raw), usage, last.model, last.fingerprint, flags)
+
+
+def _accept(part: Prompt, whole: Prompt, text: str, *, cut: bool) -> Accepted:
+    """Read a reply to a part of a prompt. Raises Unacceptable, also if it answers ids that the whole does not have.
+
+    Ids of the whole that are not open any more are dropped: the judge answered them before.
+    """
+    accepted = read(part, text, cut=cut)
+    asked = {id for id, _ in whole.items} if isinstance(whole, ItemPrompt) else set()
+    unknown = [id for id in accepted.not_asked if id not in asked]
+    if unknown:
+        ids = ", ".join(str(id)[:20] for id in unknown[:5])
+        raise Unacceptable("JUDGE_COUNT_MISMATCH", f"the reply answers ids that were not asked: {ids}")
+    return accepted
 
 
 def _shown(text: str, width: int = 120) -> str:

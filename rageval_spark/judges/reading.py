@@ -1,76 +1,159 @@
-"""Finding the one JSON object in what a judge wrote."""
+"""Reading the one JSON object in what a judge wrote."""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
+from rageval_spark.judges.lenient import NOT_CLOSED, Broken, RepeatedKey, read_object
+from rageval_spark.judges.thinking import CLOSES, ENDS, next_landmark
 from rageval_spark.prompts.prompt import Accepted, Prompt, Unacceptable
 
-LANDMARK = re.compile(r'(<think(?:ing)?>.*?</think(?:ing)?>)|(</think(?:ing)?>)|\{(?=\s*["}])', re.S)
-"""A stretch of thinking, the end of one that was not opened, the beginning of an object."""
-BRACES = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.S)
-CUT = ("length", "max_tokens", "MAX_TOKENS")
-FILTERED = ("content_filter", "safety", "SAFETY")
+NAME = re.compile(r"\w{1,20}", re.A)
+MOST_OBJECTS = 1000
+MOST_UNCLOSED = 3
+"""Objects that a reply may leave open. Each makes the reader look to the end of the text, so that many would be slow."""
+NOTHING_MORE = re.compile(r"(?:[\s`]|<\|[^<>|\s]{1,40}\|>|(?i:</?(?:answer|response|output|json)>)|\[END FINAL RESPONSE\])*\Z")
+"""What may stand behind the last object of a reply that may have ended too early: fences, tokens, closing tags."""
 
 
-def read(prompt: Prompt, text: str) -> Accepted:
-    """The accepted part of a reply's text.
+def read(prompt: Prompt, text: str, *, cut: bool = False) -> Accepted:
+    """Return the accepted part of a reply's text.
 
-    The whole text counts if it is JSON; else, without thinking and code fences, the single object in it that has the
-    reply's shape. Free text is never searched for numbers, and of two different objects neither is taken. Raises
-    Unacceptable with JUDGE_PARSE, JUDGE_SCHEMA, JUDGE_OUT_OF_RANGE or JUDGE_AMBIGUOUS.
+    What counts is the single object outside all thinking that has the reply's shape. Free text is never searched for
+    numbers, and of two different objects neither is taken. An object in thinking that is never closed counts if the reply
+    ends with it and it is the only one. If the reply was `cut` by the output limit, only an object with which it ends
+    counts, and none in open thinking. Raises Unacceptable with JUDGE_PARSE, JUDGE_SCHEMA, JUDGE_OUT_OF_RANGE,
+    JUDGE_AMBIGUOUS or JUDGE_COUNT_MISMATCH.
     """
-    whole = _parsed(text)
-    if isinstance(whole, dict):
-        return prompt.accept(whole)
-    found = objects(text)
+    reply = scan(_unquote(text))
+    objects = reply.objects + ([] if cut else reply.thoughts)
     fault: Unacceptable | None = None
-    usable: dict[str, Accepted] = {}
-    for value in found:
-        try:
-            usable[json.dumps(value, sort_keys=True)] = prompt.accept(value)
-        except Unacceptable as refused:
-            fault = fault or refused
-    if len(usable) > 1:
-        raise Unacceptable("JUDGE_AMBIGUOUS", f"the reply holds {len(usable)} different JSON objects")
-    if usable:
-        return next(iter(usable.values()))
-    raise fault or Unacceptable("JUDGE_PARSE", "the reply is not a JSON object")
-
-
-def objects(text: str) -> list[dict[str, Any]]:
-    """All outermost JSON objects after the thinking. Tags within their strings are none; broken objects hold none."""
-    decoder, found, at = json.JSONDecoder(), list[dict[str, Any]](), 0
-    while landmark := LANDMARK.search(text, at):
-        thinking, thinking_ends = landmark.groups()
-        if thinking or thinking_ends:
-            at = landmark.end()
-            if thinking_ends:
-                found.clear()
+    accepted: dict[str, Accepted] = {}
+    for written in objects:
+        if written.repeats is not None:
+            # the fault is put to the judge outside the data's fence: words of the reply's own have no place there
+            key = repr(written.repeats) if NAME.fullmatch(written.repeats) else "a key"
+            raise Unacceptable("JUDGE_AMBIGUOUS", f"{key} stands twice in one object")
+        if written.fault:
+            fault = fault or Unacceptable("JUDGE_PARSE", f"the JSON object in the reply is broken: {written.fault}")
             continue
         try:
-            value, at = decoder.raw_decode(text, landmark.start())
-            found.append(value)
-        except (ValueError, RecursionError):
-            at = _end_of_broken(text, landmark.start())
-    return found
+            accepted[json.dumps(written.value, sort_keys=True)] = prompt.accept(written.value)
+        except Unacceptable as unacceptable:
+            fault = fault or unacceptable
+    if len(accepted) > 1:
+        raise Unacceptable("JUDGE_AMBIGUOUS", f"the reply holds {len(accepted)} different JSON objects")
+    if not accepted:
+        raise fault or Unacceptable("JUDGE_PARSE", reply.thinking or "the reply is not a JSON object")
+    last = objects[-1]
+    if last.fault:
+        raise Unacceptable("JUDGE_PARSE", f"the last JSON object in the reply is broken: {last.fault}")
+    if (cut or reply.thoughts) and not NOTHING_MORE.match(reply.text, last.end):
+        raise Unacceptable("JUDGE_PARSE", reply.thinking or "the reply goes on after its JSON object and was cut")
+    return next(iter(accepted.values()))
 
 
-def _end_of_broken(text: str, start: int) -> int:
-    """Where the braces of a broken object close; if they do not, where thinking ends, or the text."""
-    depth = 0
-    for token in BRACES.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(token[0], 0)
-        if depth == 0:
-            return token.end()
-    end = text.find("</think", start)
-    return end if end >= 0 else len(text)
+@dataclass(frozen=True)
+class Written:
+    """An object as it stands in a reply: its value, or what is wrong with it, or the key that it repeats."""
+
+    end: int
+    value: dict[str, Any] = field(default_factory=dict)
+    fault: str = ""
+    repeats: str | None = None
 
 
-def _parsed(text: str) -> Any:
+@dataclass
+class Scan:
+    """The outermost objects of a reply: those outside all thinking, and those in thinking that is never closed.
+
+    `thinking` says that there is such thinking.
+    """
+
+    text: str
+    objects: list[Written] = field(default_factory=list)
+    thoughts: list[Written] = field(default_factory=list)
+    thinking: str = ""
+    seen: set[str] = field(default_factory=set)
+
+    def add(self, start: int, written: Written) -> None:
+        source = self.text[start : written.end]
+        if source not in self.seen:
+            self.seen.add(source)
+            (self.thoughts if self.thinking else self.objects).append(written)
+
+    def forget(self) -> None:
+        """Take all so far for thinking that has been closed."""
+        self.objects, self.thoughts, self.thinking, self.seen = [], [], "", set()
+
+
+def scan(text: str) -> Scan:
+    """Find the objects of a reply. Marks within their strings are text. Takes time in proportion to the text.
+
+    Raises Unacceptable if there are too many objects, or too many that are not closed.
+    """
+    reply = Scan(text)
+    never_closed: set[int] = set()
+    position, objects, unclosed, answering = 0, 0, 0, False
+    while landmark := next_landmark(text, position):
+        kind, start, position = landmark.lastgroup or "", landmark.start(), landmark.end()
+        if kind == "object":
+            written = _read(text, start)
+            reply.add(start, written)
+            position = written.end
+            objects += 1
+            unclosed += written.fault == NOT_CLOSED
+            if objects > MOST_OBJECTS or unclosed > MOST_UNCLOSED:
+                raise Unacceptable("JUDGE_PARSE", "the reply holds too many JSON objects, whole or broken")
+        elif kind == "answers":
+            if reply.thinking or not answering:  # what a second answer is about to contradict stays
+                reply.forget()
+            answering = True
+        elif kind == "closes":
+            reply.forget()
+        else:
+            family = int(kind.removeprefix("opens_"))
+            closing = None if family in never_closed else CLOSES[family].search(text, position)
+            if closing:
+                position = closing.end()
+            else:
+                never_closed.add(family)
+                reply.thinking = "it ends in thinking that is not closed"
+    return reply
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text is one JSON object, perhaps in a code fence, and nothing else."""
+    bare = text.strip().strip("`").removeprefix("json").strip()
+    if not bare.startswith("{"):
+        return False
+    written = _read(bare, 0)
+    return not written.fault and written.end == len(bare)
+
+
+def _read(text: str, start: int) -> Written:
+    """Read the object at `start`. One that is not closed ends where thinking does, or with the text."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+        value, end = read_object(text, start)
+    except RepeatedKey as error:
+        return Written(error.end, repeats=error.key)
+    except Broken as error:
+        if error.end is not None:
+            return Written(error.end, fault=error.reason)
+        mark = ENDS.search(text, start)
+        return Written(mark.start() if mark else len(text), fault=error.reason)
+    return Written(end, value)
+
+
+def _unquote(text: str) -> str:
+    """The text within a reply that is one JSON string, as some gateways send it."""
+    if text.strip()[:1] != '"':
+        return text
+    try:
+        inner = json.loads(text)
+    except ValueError:
+        return text
+    return inner if isinstance(inner, str) else text

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from rageval_spark.judges.conversation import Completion
+from rageval_spark.judges.endings import ending_of
+from rageval_spark.judges.messages import reply_text, usage_of
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge, ReplyFormat
 from rageval_spark.prompts.rendering import Rendered
 from rageval_spark.sample import well_formed
@@ -85,36 +87,26 @@ def _quoted(value: Any) -> str:
 
 
 def completion(body: bytes, latency_ms: float) -> Completion:
-    """The completion in the body of a 200. Raises Unanswered (transient) where it holds none."""
+    """Return the completion in the body of a 200. Raises Unanswered (transient) if it holds none, or if the server broke off."""
     try:
         payload = json.loads(body)
         choice = payload["choices"][0]
-        message = choice["message"]
-        content = message.get("content") or message.get("refusal") or ""
+        message = choice["message"] if "message" in choice else {"content": choice["text"]}
+        text, declined, elsewhere = reply_text(message)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise Unanswered("JUDGE_HTTP", f"the server's answer is no chat completion: {_start(body)}",
                          transient=True) from None
-    if isinstance(content, list):
-        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    finish_reason, model, fingerprint = map(_said, (choice.get("finish_reason"), payload.get("model"),
-                                                    payload.get("system_fingerprint")))
-    return Completion(well_formed(str(content)), finish_reason, model, fingerprint, usage_of(payload, latency_ms))
+    reported = choice.get("finish_reason"), payload.get("model"), payload.get("system_fingerprint")
+    finish_reason, model, fingerprint = map(_string, reported)
+    if ending_of(finish_reason) == "failed":
+        raise Unanswered("JUDGE_HTTP", f"the server broke its reply off (finish_reason {finish_reason!r})", transient=True)
+    if declined:
+        finish_reason = "refusal"
+    return Completion(well_formed(text), finish_reason, model, fingerprint, usage_of(payload, latency_ms), elsewhere)
 
 
-def _said(value: Any) -> str | None:
+def _string(value: Any) -> str | None:
     return well_formed(value) if isinstance(value, str) else None
-
-
-def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
-    """Tokens as the server reports them; None for those that it does not."""
-    def count(name: str, said: Any) -> int | None:
-        tokens = said.get(name) if isinstance(said, Mapping) else None
-        return tokens if isinstance(tokens, int) else None
-
-    said = payload.get("usage")
-    details = said.get("prompt_tokens_details") if isinstance(said, Mapping) else None
-    return Usage(prompt_tokens=count("prompt_tokens", said), completion_tokens=count("completion_tokens", said),
-                 cached_tokens=count("cached_tokens", details), latency_ms=latency_ms)
 
 
 def embeddings_body(settings: HttpEmbeddings, transport: Transport, texts: Sequence[str]) -> bytes:
@@ -125,27 +117,43 @@ def embeddings_body(settings: HttpEmbeddings, transport: Transport, texts: Seque
 
 
 def embeddings(body: bytes, expected: int, latency_ms: float) -> tuple[list[np.ndarray[Any, Any]], Usage, str | None]:
-    """Vectors (float32) in the order of the texts, what they took, and the served model.
+    """Return the vectors (float32) in the order of the texts, what they took, and the served model.
 
-    Raises Unanswered (transient) where the answer holds another number of vectors, or none.
+    An embedding of null becomes NaN, and fails only the scores of its own text. Raises Unanswered
+    (transient) if the answer holds another number of vectors, the same place twice, or what is no vector.
     """
     try:
         payload = json.loads(body)
-        data = sorted(payload["data"], key=lambda one: one.get("index", 0))
-        vectors = [_vector(one["embedding"]) for one in data]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        data = payload["data"]
+        vectors = [_vector(row["embedding"]) for row in data]
+        places = [row.get("index", place) for place, row in enumerate(data)]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise Unanswered("JUDGE_HTTP", f"the server's answer holds no embeddings: {_start(body)}",
                          transient=True) from None
     if len(vectors) != expected:
         raise Unanswered("JUDGE_HTTP", f"{expected} texts were sent, {len(vectors)} embeddings came", transient=True)
+    by_place = dict(zip(places, vectors, strict=True)) if all(type(place) is int for place in places) else {}
+    if by_place.keys() != set(range(expected)):
+        raise Unanswered("JUDGE_HTTP", f"the embeddings are numbered {str(places)[:100]}: which is whose is not known",
+                         transient=True)
     usage = usage_of(payload, latency_ms)
-    return vectors, replace(usage, completion_tokens=0, cached_tokens=0), _said(payload.get("model"))
+    in_order = [by_place[place] for place in range(expected)]
+    return in_order, replace(usage, completion_tokens=0, cached_tokens=0), _string(payload.get("model"))
 
 
 def _vector(value: Any) -> np.ndarray[Any, Any]:
+    """A vector as numbers or as base64 of little-endian float32. Raises ValueError or TypeError for anything else."""
+    if value is None:
+        return np.full(1, np.nan, dtype="<f4")
     if isinstance(value, str):
-        return np.frombuffer(base64.b64decode(value), dtype="<f4")
-    return np.asarray(value, dtype="<f4")
+        vector = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+    elif isinstance(value, list) and all(type(number) in (int, float) for number in value):
+        vector = np.asarray(value, dtype="<f4")
+    else:
+        raise TypeError("an embedding is a list of numbers, or their bytes in base64")
+    if not len(vector):
+        raise ValueError("an embedding has at least one dimension")
+    return vector
 
 
 def refused(status: int, headers: Mapping[str, str], body: bytes) -> Unanswered:

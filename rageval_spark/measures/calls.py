@@ -1,81 +1,17 @@
-"""Tool calls, read from whatever form a dataset has, and compared argument by argument."""
+"""Tool calls, compared argument by argument."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from rageval_spark.errors import JudgeFault
-from rageval_spark.sample import well_formed
+from rageval_spark.messages import Call
 
 Match = Literal["exact", "name_only", "arg_credit"]
-ARGUMENTS = ("args", "arguments", "parameters", "input", "input_parameters")
-"""The names under which tools keep a call's arguments."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call of a tool. `args` are plain JSON; an argument that is null is left out, as if it were not given."""
-
-    name: str
-    args: Mapping[str, Any]
-
-    def shown(self) -> dict[str, Any]:
-        return {"name": self.name, "args": dict(self.args)}
-
-    def __str__(self) -> str:
-        return f"{self.name}({json.dumps(self.args, ensure_ascii=False)})"
-
-
-def calls_of(field: str, listed: Iterable[Any], named_by_key: bool = False) -> tuple[Call, ...]:
-    """The calls of a list: objects with name and arguments (an object or its JSON text), alone or under `function`.
-
-    Where `named_by_key`, also {name: arguments}. Raises JudgeFault(INVALID_INPUT) naming the field and what was found.
-    """
-    return tuple(_call(field, item, named_by_key) for item in listed)
-
-
-def _call(field: str, item: Any, named_by_key: bool) -> Call:
-    found = _json(field, item, item)
-    found = {key: value for key, value in found.items() if value is not None} if isinstance(found, Mapping) else {}
-    if isinstance(found.get("function"), Mapping):
-        found = found["function"]
-    name: Any
-    given: Any
-    [(name, given), *others] = found.items() or [("", None)]
-    if not (named_by_key and isinstance(given, Mapping) and not others):
-        name = found.get("name", found.get("function"))
-        given = next((found[key] for key in ARGUMENTS if found.get(key) is not None), None)
-    if not isinstance(name, str):
-        raise _fault(field, "calls with a name and arguments", item)
-    args = {} if given in (None, "") else _json(field, given, item)
-    if not isinstance(args, Mapping):
-        raise _fault(field, "arguments as an object, or as its JSON text", item)
-    return Call(well_formed(name), {key: value for key, value in args.items() if value is not None})
-
-
-def _json(field: str, value: Any, item: Any) -> Any:
-    """Plain JSON of a value, or of a text that holds it."""
-    try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
-        return json.loads(well_formed(text), parse_constant=_no_number)
-    except (TypeError, ValueError, RecursionError):
-        raise _fault(field, "calls as JSON", item) from None
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _fault(field: str, expected: str, item: Any) -> JudgeFault:
-    shown = well_formed(item if isinstance(item, str) else repr(item))
-    return JudgeFault("INVALID_INPUT", f"{field}: expected {expected}, found {shown[:80]}{'...' if shown[80:] else ''}")
-
-
 @dataclass(frozen=True)
 class Comparison:
     """How far a call that was made is the one that was expected.
@@ -91,10 +27,12 @@ class Comparison:
 
     def credit(self, made: Call, expected: Call) -> Fraction:
         """From 0 to 1; between them only for `arg_credit`: the share of equal arguments among those of both calls."""
-        if self.plain(made.name) != self.plain(expected.name):
+        if not {made.name, made.qualified} & {expected.name, expected.qualified} - {None}:
             return Fraction(0)
         if self.match == "name_only":
             return Fraction(1)
+        if made.unreadable is not None or expected.unreadable is not None:
+            return Fraction(0)
         omitted = {key for key, value in expected.args.items() if key not in made.args and self._may_be_omitted(value)}
         keys = (made.args.keys() | expected.args.keys()) - omitted
         equal = sum(key in made.args and key in expected.args and self.equal(made.args[key], expected.args[key]) for key in keys)

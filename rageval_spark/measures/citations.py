@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from rageval_spark.errors import JudgeFault
-from rageval_spark.measures.markers import Cited, cited
+from rageval_spark.errors import ConfigError, JudgeFault
+from rageval_spark.measures.markers import Cited, check_pattern, cited, unknown_marker
 from rageval_spark.metric import Layer, Metric
 from rageval_spark.prompts.claims import VerifyClaims
 from rageval_spark.prompts.sentences import FindStatements
@@ -70,7 +70,8 @@ class Citations:
 class CitationMetric(Metric):
     """A metric of the citations of a response. A subclass gives `name`, and the number that counts.
 
-    `first` is the number of the marker that stands for the first context.
+    `first` is the number of the marker that stands for the first context. `pattern` is a regular expression of your own
+    for the markers, whose first group holds the number or numbers. Raises ConfigError if it is none.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
@@ -78,21 +79,35 @@ class CitationMetric(Metric):
     layer: ClassVar[Layer] = "generation"
 
     first: int = 1
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.pattern is not None:
+            try:
+                check_pattern(self.pattern)
+            except ValueError as error:
+                raise ConfigError(f"{self.name}: pattern {self.pattern!r}: {error}") from None
 
 
-def citations_of(sample: Sample, first: int) -> Generator[Any, Any, Citations]:
+def citations_of(sample: Sample, first: int, pattern: str | None = None) -> Generator[Any, Any, Citations]:
     """The citations of a response, judged; marker `first` stands for the first context.
 
-    Raises Skip NO_ANSWER, NO_CONTEXT (the data has none) or NO_CLAIMS (no sentence states a fact), and JudgeFault where a
-    verdict is missing.
+    Raises Skip NO_ANSWER, NO_CONTEXT (the data has none), NO_CLAIMS (no sentence states a fact) or UNKNOWN_CITATIONS (marks of
+    a style that is not known), and JudgeFault if a verdict is missing or `pattern` takes too long.
     """
     if sample.response is None or blank(sample.response):
         raise Skip("NO_ANSWER")
     if sample.retrieved_contexts is None:
         raise Skip("NO_CONTEXT", "the data has no retrieved contexts")
-    sentences = cited(sample.response)
+    try:
+        sentences = cited(sample.response, contexts=len(sample.retrieved_contexts), first=first, pattern=pattern)
+    except TimeoutError:
+        raise JudgeFault("INVALID_INPUT", f"the pattern {pattern!r} takes too long over this response") from None
     if not sentences:
         raise Skip("NO_CLAIMS")
+    if not any(sentence.numbers for sentence in sentences) and (mark := unknown_marker(sample.response)):
+        raise Skip("UNKNOWN_CITATIONS", f"{mark[:60]!r} looks like a citation, but names no context by its number; "
+                                        f"give the metric a pattern")
     [stating] = yield [FindStatements(tuple(enumerate((one.text for one in sentences), 1)), sample.user_input or "",
                                       sample.history)]
     if isinstance(stating, JudgeFault):

@@ -10,12 +10,20 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from rageval_spark.prompts.language import UNSPACED, language_name, normalised
+from rageval_spark.prompts.language import UNSPACED, detect_language
+from rageval_spark.prompts.numbers import compatible, unify_numbers
 from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score, Skip
 
 UNSPACED_CHARACTER = re.compile(rf"[{UNSPACED}\U00020000-\U0003ffff]")
 ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+
+
+MEANINGFUL = re.compile(
+    r"(?<=\d)[.,:/'’–](?=\d)|(?<!\w)-(?=[\d$£¥\u20a0-\u20bf])|(?<=\d)[%‰‱]|(?<=[^\W\d_])#(?![\w#])")
+"""Punctuation without which a number or a name is another: within digits, a sign, a share, the # of C#."""
+PROTECTED = 0xF0000
+"""Moves such a character to a plane that no text uses, where it is no punctuation."""
 
 
 class _Unpunctuated(dict[int, str]):
@@ -42,6 +50,7 @@ class _Words(dict[int, str]):
 
 
 _UNPUNCTUATED, _WORDS = _Unpunctuated(), _Words()
+_UNPROTECTED = {PROTECTED + ord(character): character for character in ".,:/'’–-%‰‱#"}
 
 
 def texts(sample: Sample, *, blank_too: bool = False) -> tuple[str, Mapping[int, str]]:
@@ -64,37 +73,54 @@ def emptiness(response: str) -> tuple[str, ...]:
     return ("EMPTY_ANSWER",) if blank(response) else ()
 
 
-def squad(text: str) -> str:
-    """NFKC, casefolded, without punctuation and the words a, an and the, white space collapsed. Symbols such as $ stay."""
-    return " ".join(ARTICLE.sub(" ", normalised(text).translate(_UNPUNCTUATED)).split())
+def trim(text: str) -> str:
+    """NFKC in which numbers stay apart (`numbers.compatible`), without invisible characters and white space at the ends."""
+    return compatible(text).strip()
 
 
-def squad_tokens(text: str) -> list[str]:
+def squad(text: str, language: str | None = None) -> str:
+    """The text casefolded, without punctuation and the words a, an and the, white space collapsed.
+
+    Symbols such as $ stay, and so does punctuation that is a part of a number or name: 3.14, -5, 50%, 10/12, C#. Equal
+    numbers are written alike (`unify_numbers`, which reads 1.200 as `language` does, an ISO 639-1 code or None).
+    """
+    text = unify_numbers(" ".join(compatible(text).split()), language).casefold()
+    text = MEANINGFUL.sub(lambda match: chr(ord(match[0]) + PROTECTED), text)
+    bare = ARTICLE.sub(" ", text.translate(_UNPUNCTUATED))
+    return " ".join(bare.translate(_UNPROTECTED).split())
+
+
+def squad_tokens(text: str, language: str | None = None) -> list[str]:
     """Tokens of `squad` between white space; in scripts without spaces each character is one."""
-    return UNSPACED_CHARACTER.sub(r" \g<0> ", squad(text)).split()
+    return UNSPACED_CHARACTER.sub(r" \g<0> ", squad(text, language)).split()
+
+
+def language_of(*texts: str) -> str | None:
+    """The language of the first text that tells it, as an ISO 639-1 code."""
+    return next(filter(None, map(detect_language, texts)), None)
 
 
 def words(text: str) -> list[str]:
     """Runs of letters, marks and digits, casefolded; each emoji and each character of an unspaced script is one."""
-    return normalised(text).translate(_WORDS).split()
+    return compatible(text).casefold().translate(_WORDS).split()
 
 
 @lru_cache(maxsize=100_000)
 def stem(token: str) -> str:
     """Porter's stem of a token of more than three letters, as the ROUGE script has it."""
-    return str(_porter().stemWord(token)) if len(token) > 3 else token
+    return str(_porter().stem(token)) if len(token) > 3 else token
 
 
 @cache
 def _porter() -> Any:
-    import snowballstemmer  # for those only who want stems
+    from nltk.stem.porter import PorterStemmer  # for those only who want stems
 
-    return snowballstemmer.stemmer("porter")
+    return PorterStemmer()
 
 
 def maybe_english(text: str) -> bool:
     """Whether the text is English, as far as can be told: a few words in ASCII may be."""
-    return language_name(text) in ({"English", None} if text.isascii() else {"English"})
+    return detect_language(text) in ({"en", None} if text.isascii() else {"en"})
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from rageval_spark.measures.calls import Call, Comparison, Match, calls_of
+from rageval_spark.measures.calls import Comparison, Match
 from rageval_spark.measures.conversation import calls_in, conversation_of
 from rageval_spark.measures.matching import Order, Pairs, matched
+from rageval_spark.messages import Call, read_calls
 from rageval_spark.metric import Layer, Metric
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score, Skip
@@ -39,7 +40,11 @@ class Matched:
         reason = f"{len(self.made)} calls made, {len(self.expected)} expected; {', '.join(parts)}"
         measures = {"true_positives": float(self.found), "calls_made": float(len(self.made)),
                     "calls_expected": float(len(self.expected)), "extra_calls": float(len(extra)), "samples": 1.0}
-        return Score.of(float(value), reason, measures=measures, matched=pairs, extra=extra, missing=missing)
+        unreadable = [call.name for call in self.made if call.unreadable is not None]
+        if unreadable:
+            reason += f"; arguments that cannot be read: {', '.join(unreadable)}"
+        return Score.of(float(value), reason, flags=["UNREADABLE_ARGUMENTS"] if unreadable else [], measures=measures,
+                        matched=pairs, extra=extra, missing=missing)
 
 
 @dataclass(frozen=True)
@@ -75,13 +80,13 @@ class ToolCallMetric(Metric):
         raise NotImplementedError
 
     def matched(self, sample: Sample) -> Matched:
-        """Raises Skip where the calls that were made or expected are not known, JudgeFault where they are no calls."""
+        """Raises Skip where the calls that were made or expected are not known, SampleFault where they are no calls."""
         if sample.reference_tool_calls is None:
             raise Skip("NO_REFERENCE", "the calls that were expected are missing")
         if sample.tool_calls is None and sample.messages is None:
             raise Skip("NO_CALLS", "the calls that were made are missing: a list that may be empty, or messages")
-        expected = calls_of("reference_tool_calls", sample.reference_tool_calls, named_by_key=self.accepted_values)
-        made = (calls_of("tool_calls", sample.tool_calls) if sample.tool_calls is not None
+        expected = read_calls("reference_tool_calls", sample.reference_tool_calls, named_by_key=self.accepted_values, made=False)
+        made = (read_calls("tool_calls", sample.tool_calls) if sample.tool_calls is not None
                 else calls_in(conversation_of(sample)))
         compare = Comparison(self.match, self.lenient, self.accepted_values)
         credits = [[compare.credit(one, other) for other in expected] for one in made]
@@ -111,7 +116,7 @@ def f1(found: Matched) -> Fraction:
 def distinct(calls: Sequence[Call]) -> int:
     """How many calls there are without exact repeats."""
     plain = Comparison().plain
-    return len({(call.name, plain(call.args)) for call in calls})
+    return len({(call.name, plain(call.args), call.unreadable) for call in calls})
 
 
 def share(measures: Mapping[str, float], part: str, *whole: str) -> float | None:

@@ -28,6 +28,7 @@ class AnswerAccuracy(Metric):
     """
 
     name: ClassVar[str] = "answer_accuracy"
+    default_threshold: ClassVar[float | None] = 0.75
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "reference")
     asks: ClassVar[tuple[str, ...]] = ("judge_accuracy",)
     layer: ClassVar[Layer] = "end_to_end"

@@ -34,6 +34,7 @@ class AnswerCorrectness(Metric):
     """
 
     name: ClassVar[str] = "answer_correctness"
+    default_threshold: ClassVar[float | None] = 0.7
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "reference")
     asks: ClassVar[tuple[str, ...]] = ("list_claims", "verify_claims", "detect_refusal", "embed")
     layer: ClassVar[Layer] = "generation"

@@ -23,6 +23,7 @@ class AnswerRelevance(Metric):
     """
 
     name: ClassVar[str] = "answer_relevance"
+    default_threshold: ClassVar[float | None] = 0.75
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response")
     asks: ClassVar[tuple[str, ...]] = ("rate_answer",)
     layer: ClassVar[Layer] = "generation"

@@ -19,12 +19,14 @@ class AnswerSimilarity(Metric):
     In [0, 1], higher is better; 0 where the response is blank, exactly 1 for equal texts; a negative cosine is clamped,
     flagged. Of several references the nearest counts. With `at_least` the score is 1 from that cosine on, else 0. A
     cosine of embeddings stands in for a cross-encoder: it tells little of numbers and negations.
+    No threshold unless you give one: what a cosine means depends on the embedding model.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE); failed where an embedding cannot be used.
     Prompts: none; 1 embedding for the response and 1 per reference.
     Source: semantic answer similarity (arXiv 2108.06130), with a bi-encoder.
     """
 
     name: ClassVar[str] = "answer_similarity"
+    default_threshold: ClassVar[float | None] = None
     reads: ClassVar[tuple[str, ...]] = ("response", "reference")
     asks: ClassVar[tuple[str, ...]] = ("embed",)
     aliases: ClassVar[tuple[str, ...]] = ("semantic_similarity",)

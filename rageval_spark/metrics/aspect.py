@@ -18,7 +18,8 @@ class Aspect(Metric):
     0 or 1, higher is better; lower where `yes_is_good` is false, as for "Is the response rude?": the score stays 1
     for yes, and a sample passes at or below the threshold. `question` is yours, `fields` are the fields of the sample
     that the judge is shown: user_input and response unless set, or retrieved_contexts, reference, history. Several
-    in one config are told apart with `as:`. A blank response, where it is shown, is a no.
+    in one config are told apart with `as:`. A blank response, if it is shown, is a no that does not
+    pass: 0 with the flag EMPTY_ANSWER, but skipped (NO_ANSWER) if no is good.
     Skipped where a field that is shown is missing: NO_QUESTION, NO_ANSWER, NO_CONTEXT or NO_REFERENCE; history may be.
     Prompts: 1, never divided.
     Source: the aspect critic of ragas, with one verdict in place of a majority.
@@ -46,6 +47,8 @@ class Aspect(Metric):
     def score(self, sample: Sample) -> Flow:
         shown = Shown.of(sample, self.fields)
         if shown.response is not None and blank(shown.response):
+            if not self.yes_is_good:  # a system that says nothing must not pass for saying nothing bad
+                return Score.skipped("NO_ANSWER")
             return Score.of(0.0, "the response is blank", flags=("EMPTY_ANSWER",), verdict=0)
         answered = yield CheckAspect(self.question, shown, self.yes_is_good)
         return Score.of(answered.value, answered.reason or ("yes" if answered.value else "no"), verdict=answered.value)

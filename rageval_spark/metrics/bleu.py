@@ -25,6 +25,7 @@ class Bleu(Metric):
 
     In [0, 1], higher is better. The response is one segment, whatever its sentences; with fewer than four words, their
     number is the longest run. `stats.extra` has `corpus_bleu`, from summed counts, without that allowance.
+    No threshold unless you give one: a right answer in other words does not reach 1.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE), or where the reference has no word (NO_NGRAMS).
     A blank response is 0, with the flag EMPTY_ANSWER.
     Prompts: none.
@@ -33,6 +34,7 @@ class Bleu(Metric):
     """
 
     name: ClassVar[str] = "bleu"
+    default_threshold: ClassVar[float | None] = None
     reads: ClassVar[tuple[str, ...]] = ("response", "reference")
     layer: ClassVar[Layer] = "end_to_end"
     aliases: ClassVar[tuple[str, ...]] = ("bleu_score", "sacrebleu")

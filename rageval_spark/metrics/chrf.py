@@ -22,12 +22,14 @@ class Chrf(Metric):
 
     In [0, 1], higher is better; recall counts twice as much as precision. White space does not count, case does. Runs
     longer than one of the texts are left out. `stats.extra` has `corpus_chrf`, from summed counts.
+    No threshold unless you give one: a right answer in other words does not reach 1.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE). A blank response is 0, with the flag EMPTY_ANSWER.
     Prompts: none.
     Source: chrF2 (Popović 2015) as in sacreBLEU (arXiv 1804.08771), over 100.
     """
 
     name: ClassVar[str] = "chrf"
+    default_threshold: ClassVar[float | None] = None
     reads: ClassVar[tuple[str, ...]] = ("response", "reference")
     layer: ClassVar[Layer] = "end_to_end"
     aliases: ClassVar[tuple[str, ...]] = ("chrf_score",)

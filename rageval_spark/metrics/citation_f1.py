@@ -17,16 +17,17 @@ class CitationF1(CitationMetric):
 
     In [0, 1], higher is better; 0 where one of the two is, and, flagged NO_CITATIONS, where nothing is cited.
     Skipped without a response (NO_ANSWER), where the data has no contexts (NO_CONTEXT), where no sentence states a fact
-    (NO_CLAIMS).
+    (NO_CLAIMS), and where it cites in a style that is not known (UNKNOWN_CITATIONS).
     Prompts: 1 per 20 sentences of the response, 1 per cited context, 1 per sentence that several contexts support only
     together, and 1 per citation of such a sentence where there are more than two.
     Source: ALCE (arXiv 2305.14627), with citations of no context kept in the denominator.
     """
 
     name: ClassVar[str] = "citation_f1"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def score(self, sample: Sample) -> Flow:
-        citations = yield from citations_of(sample, self.first)
+        citations = yield from citations_of(sample, self.first, self.pattern)
         precision = "none" if citations.precision is None else f"{citations.precision:.2f}"
         return Score.of(citations.f1, f"recall {citations.recall:.2f}, precision {precision}", flags=citations.flags,
                         **citations.details())

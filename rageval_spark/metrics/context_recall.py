@@ -24,6 +24,7 @@ class ContextRecall(Metric):
     """
 
     name: ClassVar[str] = "context_recall"
+    default_threshold: ClassVar[float | None] = 0.8
     reads: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts", "reference")
     asks: ClassVar[tuple[str, ...]] = ("list_claims", "verify_claims", "detect_refusal")
     aliases: ClassVar[tuple[str, ...]] = ("llm_context_recall", "contextual_recall", "LLMRAGContextRecall")

@@ -25,6 +25,7 @@ class ContextRelevancy(Metric):
     In [0, 1], higher is better. Each chunk is rated 0 to 2 twice; it is relevant when the mean is at least
     `relevant_from`. `details.graded` is the mean rating over chunks, scaled to [0, 1]. A repeated chunk is rated once
     and counts as often as it occurs; a blank one, and one that only repeats the question, counts 0 unrated.
+    No threshold unless you give one: a system that always retrieves as many chunks cannot reach 1.
     Skipped without contexts (NO_CONTEXT) or a question (NO_QUESTION). Failed where a chunk has no rating at all; where
     it has one, that stands alone (flag SINGLE_JUDGE).
     Prompts: 2 per 10 distinct chunks; 2 per chunk where `isolated`.
@@ -32,6 +33,7 @@ class ContextRelevancy(Metric):
     """
 
     name: ClassVar[str] = "context_relevancy"
+    default_threshold: ClassVar[float | None] = None
     reads: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
     asks: ClassVar[tuple[str, ...]] = ("rate_contexts_1", "rate_contexts_2")
     aliases: ClassVar[tuple[str, ...]] = ("LLMRAGContextRelevancy",)

@@ -20,12 +20,14 @@ class ContextSentenceRelevancy(Metric):
 
     In [0, 1], higher is better: what is left of 1 is what the generator reads in vain. A sentence that stands there
     twice helps once.
+    No threshold unless you give one: a chunk of some length cannot reach 1.
     Skipped without contexts (NO_CONTEXT) or a question (NO_QUESTION).
     Prompts: 1 per 20 distinct sentences of the contexts.
     Source: RAGAS (arXiv 2309.15217), section 3, context relevance, with all sentences as denominator.
     """
 
     name: ClassVar[str] = "context_sentence_relevancy"
+    default_threshold: ClassVar[float | None] = None
     reads: ClassVar[tuple[str, ...]] = ("user_input", "retrieved_contexts")
     asks: ClassVar[tuple[str, ...]] = ("judge_sentences",)
     layer: ClassVar[Layer] = "retrieval"

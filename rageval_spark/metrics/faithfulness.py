@@ -24,6 +24,7 @@ class Faithfulness(Metric):
     """
 
     name: ClassVar[str] = "faithfulness"
+    default_threshold: ClassVar[float | None] = 0.8
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts")
     asks: ClassVar[tuple[str, ...]] = ("list_claims", "verify_claims", "detect_refusal")
     aliases: ClassVar[tuple[str, ...]] = ("LLMRAGFaithfulness",)

@@ -29,6 +29,7 @@ class IntentCoverage(Metric):
     """
 
     name: ClassVar[str] = "intent_coverage"
+    default_threshold: ClassVar[float | None] = 0.8
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response")
     asks: ClassVar[tuple[str, ...]] = ("list_intents", "rate_intents", "detect_refusal")
     layer: ClassVar[Layer] = "generation"

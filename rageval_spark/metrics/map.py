@@ -17,6 +17,7 @@ class MAP(RankingMetric):
     `norm: capped` the average is over min(relevant, `k`), so that 1 can be reached. The average over samples is the mean
     average precision. A repeat of an id keeps its rank and counts 0.
     Ids stand in the order of their ranks; where there are retrieved_scores, those decide, the highest first.
+    With `k` there is no threshold unless you give one or cap it: a perfect ranking may stay below 1.
     Skipped without relevant ids (NO_RELEVANT_IDS) or where the retrieved ids are missing (NO_RETRIEVED_IDS).
     Prompts: none.
     Source: trec_eval (map, map_cut); `norm: capped` as Kaggle and Dingo have it.
@@ -26,6 +27,11 @@ class MAP(RankingMetric):
     aliases: ClassVar[tuple[str, ...]] = ("mean_average_precision", "average_precision", "map_cut")
 
     norm: Literal["relevant", "capped"] = "relevant"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is not None and self.norm == "relevant":  # more relevant ids than ranks keep a perfect ranking from 1
+            object.__setattr__(self, "default_threshold", None)
 
     @property
     def suffix(self) -> str:

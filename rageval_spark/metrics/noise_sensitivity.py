@@ -33,6 +33,7 @@ class NoiseSensitivity(Metric):
     """
 
     name: ClassVar[str] = "noise_sensitivity"
+    default_threshold: ClassVar[float | None] = 0.2
     reads: ClassVar[tuple[str, ...]] = ("user_input", "response", "retrieved_contexts", "reference")
     asks: ClassVar[tuple[str, ...]] = ("list_claims", "verify_claims", "detect_refusal")
     direction: ClassVar[Literal["higher", "lower"]] = "lower"

@@ -16,6 +16,7 @@ class Recall(RankingMetric):
     In [0, 1], higher is better. With more than `k` relevant ids it cannot reach 1, unless `capped`: then it is the share
     of min(relevant, `k`). Without `k` all retrieved ids count.
     Ids stand in the order of their ranks; where there are retrieved_scores, those decide, the highest first.
+    With `k` there is no threshold unless you give one or cap it: a perfect ranking may stay below 1.
     Skipped without relevant ids (NO_RELEVANT_IDS) or where the retrieved ids are missing (NO_RETRIEVED_IDS).
     Prompts: none.
     Source: trec_eval (recall, set_recall); `capped` as BEIR (arXiv 2104.08663) has it.
@@ -25,6 +26,11 @@ class Recall(RankingMetric):
     aliases: ClassVar[tuple[str, ...]] = ("id_based_context_recall",)
 
     capped: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is not None and not self.capped:  # more relevant ids than ranks keep a perfect ranking from 1
+            object.__setattr__(self, "default_threshold", None)
 
     @property
     def suffix(self) -> str:

@@ -28,6 +28,7 @@ class Rouge(Metric):
     In [0, 1], higher is better. `type`: rouge1 compares words, rouge2 pairs of words, rougeL the longest sequence of
     words in both, rougeLsum that line by line (elsewhere a newline is a space). Words are casefolded runs of letters
     and digits; in scripts without spaces each character is one. `stem`: Porter's stems of English words.
+    No threshold unless you give one: a right answer in other words does not reach 1.
     Skipped without a response (NO_ANSWER) or a reference (NO_REFERENCE), and where the reference has too few words
     (NO_NGRAMS). A blank response is 0, with the flag EMPTY_ANSWER.
     Prompts: none.
@@ -35,6 +36,7 @@ class Rouge(Metric):
     """
 
     name: ClassVar[str] = "rouge"
+    default_threshold: ClassVar[float | None] = None
     reads: ClassVar[tuple[str, ...]] = ("response", "reference")
     layer: ClassVar[Layer] = "end_to_end"
     aliases: ClassVar[tuple[str, ...]] = ("rouge_score",)

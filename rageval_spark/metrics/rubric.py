@@ -26,6 +26,7 @@ class Rubric(Metric):
     """
 
     name: ClassVar[str] = "rubric"
+    default_threshold: ClassVar[float | None] = 0.75
     reads: ClassVar[tuple[str, ...]] = tuple(NEEDED)
     asks: ClassVar[tuple[str, ...]] = ("score_rubric",)
     layer: ClassVar[Layer] = "generation"

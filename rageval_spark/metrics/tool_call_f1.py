@@ -22,13 +22,15 @@ class ToolCallF1(ToolCallMetric):
     call may be written {name: arguments} as BFCL does. Calls are taken from `tool_calls`, else from `messages`.
     Over samples: micro_precision, micro_recall and micro_f1 of all calls together, and extra_calls_per_sample.
     Skipped without expected calls (NO_REFERENCE; an empty list is none expected), and where it is not known which calls
-    were made (NO_CALLS). Failed where a call has no name or its arguments are not JSON (INVALID_INPUT).
+    were made (NO_CALLS). A call made with arguments that cannot be read is wrong (flag UNREADABLE_ARGUMENTS). Failed where
+    a call has no name, or an expected one has arguments that cannot be read (INVALID_INPUT).
     Prompts: none.
     Source: F1 over the multiset of calls; ragas ToolCallF1 takes sets and ToolCallAccuracy whole sequences; accepted values
     as in the Berkeley Function Calling Leaderboard (BFCL).
     """
 
     name: ClassVar[str] = "tool_call_f1"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def value(self, found: Matched) -> Fraction:
         return f1(found)

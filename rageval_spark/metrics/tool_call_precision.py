@@ -16,13 +16,15 @@ class ToolCallPrecision(ToolCallMetric):
 
     In [0, 1], higher is better; 1 where none was made and none expected. Parameters as of tool_call_f1. Over samples,
     `micro_precision` is that of all calls together.
-    Skipped where calls were expected but none was made (NO_CALLS), and without expected calls (NO_REFERENCE). Failed
-    where a call has no name or its arguments are not JSON (INVALID_INPUT).
+    Skipped where calls were expected but none was made (NO_CALLS), and without expected calls (NO_REFERENCE). A call
+    made with arguments that cannot be read is wrong (flag UNREADABLE_ARGUMENTS). Failed where a call has no name, or an
+    expected one has arguments that cannot be read (INVALID_INPUT).
     Prompts: none.
     Source: precision over the multiset of calls; ragas ToolCallF1 takes sets instead.
     """
 
     name: ClassVar[str] = "tool_call_precision"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def value(self, found: Matched) -> Fraction:
         return precision(found)

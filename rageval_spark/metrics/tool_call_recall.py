@@ -16,13 +16,15 @@ class ToolCallRecall(ToolCallMetric):
 
     In [0, 1], higher is better; 1 where none was expected and none made. Parameters as of tool_call_f1. Over samples,
     `micro_recall` is that of all calls together.
-    Skipped where calls were made but none was expected (NO_CALLS), and without expected calls (NO_REFERENCE). Failed
-    where a call has no name or its arguments are not JSON (INVALID_INPUT).
+    Skipped where calls were made but none was expected (NO_CALLS), and without expected calls (NO_REFERENCE). A call
+    made with arguments that cannot be read is wrong (flag UNREADABLE_ARGUMENTS). Failed where a call has no name, or an
+    expected one has arguments that cannot be read (INVALID_INPUT).
     Prompts: none.
     Source: recall over the multiset of calls; DeepEval's tool correctness is near to it with match: name_only.
     """
 
     name: ClassVar[str] = "tool_call_recall"
+    default_threshold: ClassVar[float | None] = 0.8
 
     def value(self, found: Matched) -> Fraction:
         return recall(found)

@@ -193,9 +193,11 @@ Not achieved (0): the same goal, and only the assistant "Done, your table for th
         for step in accepted.reply["steps"]:
             text = normalised(step["text"])
             if text and steps.setdefault(text, step["done"]) != step["done"]:
-                raise Unacceptable("JUDGE_AMBIGUOUS", f"steps: {step['text']!r} is both done and not done")
+                raise Unacceptable("JUDGE_AMBIGUOUS", f"steps: the step with id {step['id']} is listed as done and as not done")
         if not steps:
             raise Unacceptable("JUDGE_SCHEMA", "steps: must list at least one step that the goal needs")
+        if accepted.reply["achieved"] and not any(steps.values()):
+            raise Unacceptable("JUDGE_AMBIGUOUS", "achieved is 1, but no step is done")
         return accepted
 
     def value(self, reply: Mapping[str, Any]) -> GoalCheck:

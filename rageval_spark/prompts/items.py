@@ -89,18 +89,24 @@ class ItemPrompt(Prompt):
         listed = reply.get(self.replies_in) if isinstance(reply, Mapping) else None
         if not isinstance(listed, list):
             raise Unacceptable("JUDGE_SCHEMA", f'the reply has no list under "{self.replies_in}"')
-        asked = [id for id, _ in self.items]
+        asked = dict(self.items)
         good: dict[int, dict[str, Any]] = {}
         bad: dict[int, tuple[str, str]] = {}
         surplus = False
+        not_asked: dict[int, None] = {}
         for item in listed:
             try:
                 one = self.element.model_validate(item).model_dump()
             except ValidationError as error:
-                bad[_id_of(item)] = fault_of(error)
+                id = _id_of(item)
+                bad[id] = fault_of(error)
+                if id not in asked and id != 0:
+                    not_asked[id] = None
                 continue
             id = one["id"]
             surplus |= id not in asked or id in good
+            if id not in asked:
+                not_asked[id] = None
             if id in good and good[id][self.decides] != one[self.decides]:
                 bad[id] = ("JUDGE_COUNT_MISMATCH", f"id {id} has two different answers")
             elif id in asked:
@@ -108,7 +114,7 @@ class ItemPrompt(Prompt):
         absent = ("JUDGE_COUNT_MISMATCH", "no answer")
         missing = {id: bad.get(id, bad.get(0, absent)) for id in asked if id not in good or id in bad}
         kept = [good[id] for id in asked if id not in missing]
-        return Accepted({self.replies_in: kept}, missing, surplus)
+        return Accepted({self.replies_in: kept}, missing, surplus, tuple(not_asked))
 
     def value(self, reply: Mapping[str, Any]) -> Decisions:
         in_order = sorted(reply[self.replies_in], key=lambda one: one["id"])  # a vote has them in another

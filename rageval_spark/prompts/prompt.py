@@ -31,11 +31,15 @@ class Unacceptable(Exception):
 
 @dataclass(frozen=True)
 class Accepted:
-    """The usable part of a reply. `missing` tells by item id the code and the fault of what is not usable."""
+    """The usable part of a reply. `missing` maps the ids of items that are not usable to the code and the fault.
+
+    `not_asked` are the ids in the reply that the prompt does not have; `surplus` says that it had such, or one id twice.
+    """
 
     reply: dict[str, Any]
     missing: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     surplus: bool = False
+    not_asked: tuple[int, ...] = ()
 
 
 class ReplyModel(BaseModel):

@@ -101,9 +101,9 @@ class Rendering:
         places["reasons"] = filled(REASONS[language][self.reasons], {name: places[name] for name in FAILS[language]})
         instruction, frame = self._frame(type(prompt), language, tuple(places.items()))
         about = data.get("contexts") or data.get("messages")
-        fence = _digest(_json(about) if about else line, size=4)
+        fence = fence_of(about or line)
         key = _digest(f"{frame}\0{line}\0{prompt.draw}")
-        fenced = line.replace(f"</data-{fence}", f"<\\/data-{fence}")  # the same JSON, for whoever guessed the tag
+        fenced = disarm(line, fence)
         return Rendered(key, prompt.kind, language, fenced, fence, instruction, schema_of(prompt.model, self.reasons))
 
     def embedding_key(self, prompt: Embed) -> str:
@@ -125,6 +125,42 @@ class Rendering:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_frame"}
+
+
+def fence_of(about: Any) -> str:
+    """Return the name of the fence around data: by its contexts or messages, if it has any, else by its one line."""
+    return _digest(about if isinstance(about, str) else _json(about), size=4)
+
+
+# Each begins with one letter as it is: together, or without regard to case, they would take most of the time of a prompt.
+CONTROLS: Mapping[str, re.Pattern[str]] = {
+    "<": re.compile(
+        r"<(?i:(?=[|｜▁]|\s*/?\s*data-|/?s>|/?(?:start|end)_of_turn>|/?(?:bos|eos|unk|pad|system|user|assistant|human)>))"
+    ),
+    "[": re.compile(r"\[(?i:(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|THINK)\b))"),
+    **{separator: re.compile(separator) for separator in "\u0085\u2028\u2029"},
+}
+"""What in data could pass for a part of the prompt: tags of a fence, control tokens of chat templates, line ends."""
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def disarm(line: str, fence: str) -> str:
+    """Write the characters with which control tokens begin, and any copy of the fence's own name, as JSON escapes.
+
+    It stays the same JSON. Such tokens only stand within its strings, and none begins with a character of an escape.
+    """
+    for begins_with, control in CONTROLS.items():
+        if begins_with in line:
+            line = control.sub(_escape, line)
+    if fence in line or fence.upper() in line:
+        # the last character of a name of eight is never a part of an escape that began before it
+        name = re.compile(f"({fence[:-1]})({fence[-1]})", re.I)
+        line = STRING.sub(lambda text: name.sub(lambda copy: copy[1] + _escape(copy, 2), text[0]), line)
+    return line
+
+
+def _escape(match: re.Match[str], group: int = 0) -> str:
+    return f"\\u{ord(match[group]):04x}"
 
 
 def filled(wording: str, places: Mapping[str, str]) -> str:

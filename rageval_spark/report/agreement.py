@@ -72,25 +72,44 @@ def _counted(one: Mapping[str, Any]) -> str:
 
 
 def _decided(one: Mapping[str, Any]) -> Iterator[str]:
-    count, right, kappa = one["n_decided"], one["agreement"], one["kappa"]
+    count = one["n_decided"]
     if count < one["n_scored"]:
         yield f"{_samples(one['n_scored'] - count)} left out here: as many people say good as bad"
-    said = "" if kappa is None else f": kappa {_figure(kappa)}, {word(kappa['value'])}"
-    sure = "" if right["low"] is None else f" [{right['low']:.0%}, {right['high']:.0%}]"
-    yield (f"people and the metric agree on {round(right['value'] * count):,} of {_samples(count)} ({right['value']:.0%}{sure}); "
-           f"by chance it would be {one['by_chance']:.0%}{said}")
+    yield _agreed(one)
     if one["auc"] is None:
         table = one["confusion"]
-        all_good = bool(table["good_passed"] + table["good_missed"])
-        yield f"people call all of them {'good' if all_good else 'bad'}: how well scores tell good from bad cannot be seen"
+        all_good = table and bool(table["good_passed"] + table["good_missed"])
+        alike = "the same" if table is None else "good" if all_good else "bad"
+        yield f"people call all of them {alike}: how well scores tell good from bad cannot be seen"
         return
     yield (f"of two samples, one good and one bad, the good one has the better score in {one['auc']['value']:.0%} of cases: "
            f"AUC {_figure(one['auc'])} (0.5 is chance)")
+    yield _threshold(one)
+
+
+def _agreed(one: Mapping[str, Any]) -> str:
+    """How often the metric decides as people do."""
+    count, right, kappa = one["n_decided"], one["agreement"], one["kappa"]
+    if right is None:
+        return "the metric has no threshold, so that its scores pass or fail nothing"
+    said = "" if kappa is None else f": kappa {_figure(kappa)}, {word(kappa['value'])}"
+    sure = "" if right["low"] is None else f" [{right['low']:.0%}, {right['high']:.0%}]"
+    agreed = f"{round(right['value'] * count):,} of {_samples(count)}"
+    return (f"people and the metric agree on {agreed} ({right['value']:.0%}{sure}); "
+            f"by chance it would be {one['by_chance']:.0%}{said}")
+
+
+def _threshold(one: Mapping[str, Any]) -> str:
+    """The threshold as it is, and the best one if that is clearly better."""
     best, passes = one["best_threshold"], "at most" if one["direction"] == "lower" else "from"
-    now, then = one["balanced_accuracy"]["value"], one["best_balanced_accuracy"]
-    yield (f"threshold: passes {passes} {_shown(one['threshold'])}, right for {now:.0%} of the good and the bad (mean of both)"
-           + (f"; {passes} {_figure(best, 3)} it would be {then:.0%} of these" if round(then, 2) > round(now, 2) else
-              "; no other is clearly better here"))
+    then = one["best_balanced_accuracy"]
+    if one["threshold"] is None:
+        return f"a threshold {passes} {_figure(best, 3)} would be right for {then:.0%} of the good and the bad (mean of both)"
+    now = one["balanced_accuracy"]["value"]
+    better = (f"; {passes} {_figure(best, 3)} it would be {then:.0%} of these" if round(then, 2) > round(now, 2) else
+              "; no other is clearly better here")
+    return (f"threshold: passes {passes} {_shown(one['threshold'])}, right for {now:.0%} of the good and the bad (mean of both)"
+            f"{better}")
 
 
 def _corrected(one: Mapping[str, Any], scale: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rageval_spark.engine.signals import DIRECTIONS, RATES, ROWS
+from rageval_spark.engine.signals import DIRECTIONS, EMPTY, RATES, ROWS
 from rageval_spark.report.gates import reaches
 from rageval_spark.report.watched import Figure
 
@@ -16,14 +16,15 @@ NAMES = ("above", "below")
 @dataclass(frozen=True)
 class Raised:
     """One alert: the figure, of which day (None: of all days together) and slice, its value, the worst it may be, and all of that
-    in a sentence. `raised` is None where there are too few rows or scores to say."""
+    in a sentence. `raised` is None if there are too few rows or scores to say. `value` is None if nothing is known of the
+    figure; such an alert has no `limit`."""
 
     figure: str
     day: str | None
     slice: str | None
     slice_value: str | None
-    value: float
-    limit: float
+    value: float | None
+    limit: float | None
     raised: bool | None
     said: str
 
@@ -36,13 +37,34 @@ def raised(alerts: Mapping[str, Mapping[str, Any]], figures: Sequence[Figure], d
     """Each alert (as its dump) that holds of a figure, and each that cannot be told; those of metrics are on `scale`, as `drifts`
     are, while figures are in [0, 1]."""
     found: list[Raised] = []
+    readable = _readable(figures)
     for name, alert in alerts.items():
+        if any(alert[side] is not None for side in ("limit", *NAMES)):
+            found += [_of_missing(row) for row in figures if row["figure"] == name and row["value"] is None
+                      and row["slice"] is None and readable.get(row["day"])]
         for row in figures:
             if row["figure"] == name and row["value"] is not None and (row["slice"] is None or row["slice"] in alert["slices"]):
                 found += _of_figure(alert, row, directions[name], 1 if name in DIRECTIONS else scale)
         if alert["drop"] is not None:
             found += _of_drop(alert, next(one for one in drifts if one["what"] == name), directions[name])
     return found
+
+
+def _readable(figures: Sequence[Figure]) -> dict[Any, int]:
+    """By day how many rows can be read."""
+    whole = [row for row in figures if row["slice"] is None]
+    rows = {row["day"]: row["count"] for row in whole if row["figure"] == ROWS}
+    malformed = {row["day"]: round(row["value"] * row["count"]) for row in whole
+                 if row["figure"] == "malformed" and row["value"] is not None}
+    return {day: count - malformed.get(day, 0) for day, count in rows.items()}
+
+
+def _of_missing(row: Figure) -> Raised:
+    """An alert on a figure of which nothing is known on a day that has rows. What should be in every row raises it; the others
+    may have no rows to be of, such as citations that hit where nothing is cited."""
+    raised = True if row["figure"] in EMPTY else None
+    said = f"{_where(row)}: nothing is known of it, no row tells it"
+    return Raised(row["figure"], str(row["day"]), None, None, None, None, raised, said)
 
 
 def _of_figure(alert: Mapping[str, Any], row: Figure, direction: str, scale: int) -> Iterator[Raised]:

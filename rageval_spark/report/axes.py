@@ -10,12 +10,14 @@ from typing import Any, Literal, Protocol
 from rageval_spark.engine.plan import MetricUse
 from rageval_spark.judges.settings import EmbeddedJudge
 from rageval_spark.report.gates import reaches
-from rageval_spark.statistics.intervals import interval
+from rageval_spark.statistics.intervals import interval, likely_range
 
 Row = Mapping[str, Any]
 """A row of tables.STATS."""
 RECALL, RELEVANCE, FAITHFULNESS, ANSWERS = "recall", "context relevance", "faithfulness", "answer relevance"
 CORRECTNESS, CITATIONS, NOISE, UNANSWERED, COMPLAINTS = "correctness", "citations", "noise", "unanswered", "complaints"
+OTHER = "other "
+"""What the names of readings begin with that are of no axis."""
 AXES: Mapping[str, tuple[str, ...]] = {
     RECALL: ("context_recall", "recall", "hit_rate", "context_entity_recall"),
     RELEVANCE: ("context_relevancy", "context_precision", "context_utilization", "ndcg", "map", "mrr", "precision",
@@ -27,12 +29,14 @@ AXES: Mapping[str, tuple[str, ...]] = {
     NOISE: ("noise_sensitivity",),
     UNANSWERED: ("refusal_accuracy", "answer_relevancy", "answer_relevance", "intent_coverage", "faithfulness",
                  "context_utilization", "answer_conciseness", "noise_sensitivity", "citation_f1", "citation_recall",
-                 "citation_precision"),
+                 "citation_precision", "answer_correctness", "answer_accuracy", "answer_similarity", "exact_match", "token_f1",
+                 "rouge", "bleu", "chrf", "aspect", "rubric"),
 }
 """Metrics by axis, the one that is preferred first; the first of which enough samples are scored counts. Of one at several
 `k` it is that with the most ranks, which are nearest to what the model is given. `precision` stands after measures of the
 order, since it cannot be high where fewer than `k` ids are relevant. Noise sensitivity is no faithfulness: an answer can
-keep to chunks that are wrong. UNANSWERED is a share of responses, which these metrics tell beside their scores."""
+keep to chunks that are wrong. UNANSWERED is a share of responses, which these metrics tell beside their scores: the last
+ones of those that are blank alone."""
 LEAST = 5
 """Scored samples without which nothing is said."""
 Level = Literal["low", "middle", "high"]
@@ -60,7 +64,8 @@ class Reading:
     of responses, in [0, 1]. `count`: of how many; None for a rate that was given.
 
     `low` and `high` are what it may be: its 95 % interval, widened by what judgements that failed could have made of it.
-    `level` is by its `threshold`; `clear` where all of that lies on one side of it.
+    `level` is by its `threshold`; `clear` where all of that lies on one side of it. `decides` is false for a metric without a
+    threshold of its own, such as word overlap, whose scores may be low although all is well.
     """
 
     axis: str
@@ -73,6 +78,7 @@ class Reading:
     thresholds: Thresholds
     lower: bool = False
     heuristic: bool = False
+    decides: bool = True
 
     @property
     def share(self) -> bool:
@@ -120,7 +126,8 @@ class Reading:
 
 
 def readings(rows: Mapping[str, Row], uses: Iterable[MetricUse], thresholds: Thresholds) -> dict[str, Reading]:
-    """The axes of a field group that enough samples are scored for, from its statistics by metric."""
+    """The axes of a field group that enough samples are scored for, from its statistics by metric; and under OTHER and its name
+    each metric that is of no axis."""
     told = sorted((use for use in uses if use.name in rows), key=_ranks, reverse=True)
     found = {}
     for axis, kinds in AXES.items():
@@ -128,6 +135,10 @@ def readings(rows: Mapping[str, Row], uses: Iterable[MetricUse], thresholds: Thr
         preferred = (use for kind in kinds for use in told if type(use.metric).name == kind)
         if one := next(filter(None, (read(axis, rows[use.name], use, thresholds) for use in preferred)), None):
             found[axis] = one
+    known = {kind for axis, kinds in AXES.items() if axis != UNANSWERED for kind in kinds}
+    for use in told:
+        if type(use.metric).name not in known and (other := _average(OTHER + use.name, rows[use.name], use, thresholds)):
+            found[other.axis] = other
     return found
 
 
@@ -140,9 +151,12 @@ def _ranks(use: MetricUse) -> float:
 def _average(axis: str, row: Row, use: MetricUse, thresholds: Thresholds) -> Reading | None:
     if row["count"] < LEAST:
         return None
-    low, high = min(row["ci_low"], row["average_low"]), max(row["ci_high"], row["average_high"])
+    low, high = likely_range(*(row[name] for name in ("ci_low", "ci_high", "average_low", "average_high", "n_failed")))
+    assert low is not None
+    assert high is not None
     return Reading(axis, use.name, type(use.metric).name, row["average"], low, high, row["count"], thresholds,
-                   use.metric.direction == "lower", isinstance(use.judge, EmbeddedJudge))
+                   use.metric.direction == "lower", isinstance(use.judge, EmbeddedJudge),
+                   use.threshold is not None)
 
 
 def _unanswered(axis: str, row: Row, use: MetricUse, thresholds: Thresholds) -> Reading | None:
@@ -160,7 +174,7 @@ def complained(stats: Iterable[Row], complaints: float | Mapping[str, str], thre
     [(column, value)] = complaints.items()
     totals: dict[str, int] = {}
     for row in stats:
-        if row["slice"] == column and row["slice_value"] != "null":
+        if row["slice"] == column and row["slice_value"] not in (None, "null"):
             totals.setdefault(row["slice_value"], row["total"])
     number, of = totals.get(value, 0), sum(totals.values())
     if of < LEAST:

@@ -13,7 +13,7 @@ from rageval_spark.judges.embedded import ANSWERS
 from rageval_spark.metric import Metric
 from rageval_spark.metrics import CATALOGUE, NAMED
 
-COLUMNS = ("metric", "what", "layer", "judge", "reads", "prompts", "range", "source")
+COLUMNS = ("metric", "what", "layer", "judge", "reads", "prompts", "range", "passes", "source")
 BRIEF = ("metric", "what", "layer", "judge")
 """What fits a terminal."""
 
@@ -32,7 +32,16 @@ def markdown() -> str:
 def _row(metric: type[Metric]) -> tuple[str, ...]:
     said = parts(metric)
     direction = f"0 to 1, {metric.direction} is better"
-    return (metric.name, said["what"], metric.layer, _judge(metric), _reads(metric), said["prompts"], direction, said["source"])
+    return (metric.name, said["what"], metric.layer, _judge(metric), _reads(metric), said["prompts"], direction,
+            _passes(metric), said["source"])
+
+
+def _passes(metric: type[Metric]) -> str:
+    """The score from which on (if lower is better, up to which) a sample passes without a threshold of the config."""
+    threshold = _plain(metric).default_threshold
+    if threshold is None:
+        return "no threshold"
+    return f"{'from' if metric.direction == 'higher' else 'up to'} {threshold:g}"
 
 
 def _judge(metric: type[Metric]) -> str:
@@ -56,6 +65,7 @@ def described(name: str) -> Iterator[str]:
     metric = NAMED[name]
     yield f"{metric.name}\n\n{inspect.getdoc(metric)}"
     yield f"Layer: {metric.layer}. Reads: {_reads(metric)}. Judge: {_judge(metric)}."
+    yield f"Passes: {_passes(metric)}, unless a config gives a threshold (on a scale of 10: half of it)."
     yield "Parameters: " + (", ".join(map(_parameter, fields(metric))) or "none") + ". All metrics: threshold, judge, votes, as."
     if metric.several:
         yield f"A list of {' or '.join(metric.several)} stands for one metric each."

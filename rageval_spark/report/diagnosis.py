@@ -20,6 +20,7 @@ from rageval_spark.report.axes import (
     CORRECTNESS,
     FAITHFULNESS,
     NOISE,
+    OTHER,
     RECALL,
     RELEVANCE,
     UNANSWERED,
@@ -86,9 +87,15 @@ TEXTS: Mapping[str, Text] = {
     "UNEXPLAINED": Text(
         "none", "the answers are wrong by the references, and nothing that was measured tells why",
         "Add context_recall, context_relevancy and faithfulness, which tell whether retrieval or generation is at fault."),
+    "LOW": Text(
+        "none", "scores are low, and the rules know no cause", "Look at the samples that did worst by these metrics."),
     "DRIFT": Text(
-        "data", "all is well with these samples, and yet users complain",
+        "data", "what was measured is well with these samples, and yet users complain",
         "Users may ask other things than these samples do: compare the questions with production logs, and add what is missing."),
+    "UNMEASURED": Text(
+        "none", "nothing is low in what was measured, which is not all",
+        "What was not measured may be broken. Add context_relevancy for context relevance, faithfulness, and answer_relevancy "
+        "for answer relevance."),
     "HEALTHY": Text("none", "nothing to mend was found", "Keep it so: gates on these metrics tell when it changes."),
 }
 """By code, in the order in which to mend: which part is at fault, what was found, and what to do about it."""
@@ -198,22 +205,29 @@ def _adding(whole: Sequence[Finding], sliced: Sequence[Finding]) -> Iterator[Fin
 
 def _rules(at: Mapping[str, Reading]) -> Iterator[_Found]:
     """What the axes that are known say together, in no order."""
-    found = [*_retrieval(at), *_generation(at), *_citations(at)]
+    others = [one for axis, one in at.items() if axis.startswith(OTHER)]
+    low = [one for one in others if one.level == "low" and one.decides]
+    found = [*_retrieval(at), *_generation(at), *_citations(at), *([_Found("LOW", low)] if low else [])]
     yield from found
     correct = at.get(CORRECTNESS)
-    if found or not at.keys() - {UNANSWERED, COMPLAINTS}:
+    if any(one.code != "LOW" for one in found) or not at.keys() - {UNANSWERED, COMPLAINTS}:
         return
-    if correct and correct.level == "low":
+    if correct and correct.level != "high":
         faithful = at.get(FAITHFULNESS)
-        yield _Found("OUTDATED", [correct, faithful]) if faithful else _Found("UNEXPLAINED", [correct], [at.get(RELEVANCE)])
+        yield (_Found("OUTDATED", [correct, faithful]) if faithful else
+               _Found("UNEXPLAINED", [correct], [at.get(RECALL), at.get(RELEVANCE), at.get(UNANSWERED)]))
+        return
+    if low:
         return
     complaints = at.get(COMPLAINTS)
-    good = [one for one in at.values() if not one.share and one.level == "high"]
+    good = [one for one in at.values() if not one.share and one.level == "high" and one not in others]
+    missing = [axis for axis in TRIAD if axis not in at]
+    clause = f"; not measured: {', '.join(missing)}" if missing else ""
     if complaints and complaints.level == "low":
-        yield _Found("DRIFT", [complaints, *good])
+        yield _Found("DRIFT", [complaints, *good], clause=clause)
     elif good:
-        missing = " or ".join(axis for axis in TRIAD if axis not in at)
-        yield _Found("HEALTHY", good, [at.get(UNANSWERED), complaints], f"; {missing} was not measured" if missing else "")
+        below = [one for one in others if one.level != "high"] if missing else []
+        yield _Found("UNMEASURED" if missing else "HEALTHY", good, [at.get(UNANSWERED), complaints, *below], clause)
 
 
 def _retrieval(at: Mapping[str, Reading]) -> Iterator[_Found]:

@@ -62,6 +62,19 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def likely(stat: Mapping[str, Any]) -> str:
+    """The range in which an average likely lies; empty if nothing is known of it."""
+    return "" if stat["likely_low"] is None else f"{number(stat['likely_low'])}–{number(stat['likely_high'])}"
+
+
+def outcomes(summary: Mapping[str, Any]) -> str:
+    """How many samples are good, bad, incomplete and skipped, in a sentence without its end."""
+    counts = ", ".join(f"{summary[f'num_{name}']:,} {name}" for name in ("good", "bad", "incomplete", "skipped"))
+    undecided = summary.get("num_undecided", 0)
+    why = f" ({undecided:,} of them scored, but by no metric that has a threshold)" if undecided else ""
+    return f"{counted(summary['total'], 'sample')}: {counts}{why}"
+
+
 def number(value: float | None) -> str:
     """To three places; empty for none."""
     return "" if value is None else f"{value:.3f}"

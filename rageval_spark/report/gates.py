@@ -75,7 +75,7 @@ def exit_code(gates: Sequence[Mapping[str, Any]]) -> int:
 
 def _results(row: Mapping[str, Any], gate: Mapping[str, Any], lower: bool, scale: int) -> Iterator[GateResult]:
     judged = row["count"] + row["n_failed"]
-    where = f", {row['slice']} {_value(row)}" if row["slice"] is not None else ""
+    where = f", {row['slice']} {slice_value(row)}" if row["slice"] is not None else ""
     for figure in FIGURES:
         wanted = gate.get(figure)
         if wanted is None:
@@ -95,7 +95,8 @@ def _found(row: Mapping[str, Any], figure: str, lower: bool, scale: int) -> floa
     return value * scale if value is not None and figure in ("average", "ci_worst") else value
 
 
-def _value(row: Mapping[str, Any]) -> str:
+def slice_value(row: Mapping[str, Any]) -> str:
+    """The value of a slice as a gate's name shows it."""
     return "null" if row["slice_value"] is None else str(row["slice_value"])
 
 

@@ -61,6 +61,12 @@ class Entry:
         return changes(self.before.files, self.files) if self.before else []
 
     @property
+    def other_metrics(self) -> list[str]:
+        """The metrics that only it or only the run before it has. Many stand for another config under the same name."""
+        differing = set(self.figures) ^ set(self.before.figures) if self.before else set()
+        return sorted({metric for _, metric in differing})
+
+    @property
     def files(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Its manifest and its summary."""
         return self.manifest, self.summary or {}

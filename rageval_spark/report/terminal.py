@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rageval_spark.engine.sampling import told
 from rageval_spark.judges.settings import EmbeddedJudge
-from rageval_spark.report.findings import counted, elsewhere, evidence, labelled, number, place, value
+from rageval_spark.report.findings import counted, elsewhere, evidence, labelled, likely, number, outcomes, place, value
 from rageval_spark.report.visible import cut, visible
 
 MOST_SLICES = 12
@@ -44,12 +44,17 @@ def show(summary: Mapping[str, Any], worst: Mapping[str, Sequence[Mapping[str, A
     if EmbeddedJudge.model in judges:
         out.print("judged by the embedded judge, which compares words: a heuristic screen, no substitute for a model")
     several = len(summary["metrics_score"]) > 1
-    for table in _slices(summary["slices"], several):
+    lower = {metric for group in summary["metrics_score"].values() for metric, stat in group["stats"].items()
+             if stat["direction"] == "lower"}
+    for table in _slices(summary["slices"], lower, several):
         out.print(table)
     if summary.get("sample"):
         out.print(f"a part of the dataset: {told(summary['sample'])}")
-    out.print(f"{counted(summary['total'], 'sample')}: {summary['num_good']:,} good, {summary['num_bad']:,} bad, "
-              f"{summary['num_incomplete']:,} incomplete, {summary['num_skipped']:,} skipped")
+    out.print(outcomes(summary), soft_wrap=True)
+    if any(stat["n_failed"] and stat["score_count"] for group in summary["metrics_score"].values()
+           for stat in group["stats"].values()):
+        out.print("where judgements failed, the range of an average includes what it would be with these at worst and at best",
+                  soft_wrap=True)
     usage = summary["usage"]
     if usage["prompts"] or usage["reused"]:
         earlier = usage["earlier"].get("prompts")
@@ -108,15 +113,16 @@ def _metrics(key: str, stats: Mapping[str, Mapping[str, Any]]) -> Table:
     table = Table("metric", "average", "95 %", "min", "max", "scored", "skipped", "failed", title=f"fields: {key}",
                   title_justify="left")
     for name, stat in stats.items():
-        interval = f"{number(stat['ci_low'])}–{number(stat['ci_high'])}" if stat["ci_low"] is not None else ""
         figures = [number(stat[f"score_{figure}"]) for figure in ("average", "min", "max")]
-        table.add_row(name, figures[0], interval, *figures[1:], str(stat["score_count"]),
+        name += " (lower is better)" if stat["direction"] == "lower" else ""
+        table.add_row(name, figures[0], likely(stat), *figures[1:], str(stat["score_count"]),
                       _coded(stat["n_skipped"], stat["skipped"]), _coded(stat["n_failed"], stat["failed"]))
     return table
 
 
-def _slices(rows: Sequence[Mapping[str, Any]], several: bool) -> Iterator[Table]:
-    """Per field group (named where there are several) and column: average and count by metric and value."""
+def _slices(rows: Sequence[Mapping[str, Any]], lower: Set[str], several: bool) -> Iterator[Table]:
+    """Per field group (named if there are several) and column: average and count by metric and value. `lower` are the metrics of
+    which lower is better."""
     by_column: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_column[row["field_group"], row["slice"]].append(row)
@@ -129,7 +135,7 @@ def _slices(rows: Sequence[Mapping[str, Any]], several: bool) -> Iterator[Table]
         for metric in dict.fromkeys(row["metric"] for row in mine):
             cells = {row["slice_value"]: f"{number(row['score_average']) or '–'} ({row['score_count']})"
                      for row in mine if row["metric"] == metric}
-            table.add_row(metric, *(cells.get(one, "") for one in values))
+            table.add_row(metric + (" (lower is better)" if metric in lower else ""), *(cells.get(one, "") for one in values))
         yield table
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from rageval_spark.engine.files import Folder
-from rageval_spark.engine.signals import LANGUAGE, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, ROWS, UNKNOWN, WORDS, Watch
+from rageval_spark.engine.signals import EMPTY, LANGUAGE, LANGUAGE_DRIFT, LENGTH_DRIFT, RATES, ROWS, UNKNOWN, WORDS, Watch
 from rageval_spark.statistics import drift
 from rageval_spark.statistics.intervals import interval
 
@@ -38,7 +38,27 @@ class Counts:
         return self.rates[day][WHOLE]["malformed"][0] if day in self.rates else 0
 
     def readable(self, day: str) -> int:
-        return self.rows(day) - (self.rates[day][WHOLE]["malformed"][1] if day in self.rates else 0)
+        return self.readable_of(day, WHOLE)
+
+    def readable_of(self, day: str, of: Of) -> int:
+        """How many rows of a day and a part of it can be read."""
+        count, malformed = self.rates[day][of]["malformed"] if day in self.rates else (0, 0)
+        return count - malformed
+
+    def nulls(self, day: str, rate: str) -> int:
+        """How many readable rows of a day have null where an EMPTY rate looks."""
+        return self.readable(day) - self.told(day, rate)
+
+    def has_values(self, rate: str) -> bool:
+        """Return whether any row of the window tells a rate."""
+        return any(self.told(day, rate) for day in list(self.rates))
+
+    def rate(self, day: str, of: Of, name: str) -> tuple[int, int]:
+        """Of how many rows a rate is, and of how many of them it holds. A null counts as empty if the window has values: on the
+        day of an outage a retriever logs nothing at all."""
+        count, hits = self.rates[day][of][name]
+        nulls = self.readable_of(day, of) - count if name in EMPTY and self.has_values(name) else 0
+        return count + nulls, hits + nulls
 
     def told(self, day: str, rate: str) -> int:
         """How many rows of a day tell a rate."""
@@ -61,7 +81,7 @@ def figures(counts: Counts, day: str, offline: Mapping[str, Mapping[str, int]]) 
         yield _figure(day, of, ROWS, float(rows), rows)
         for name in RATES:
             if name in found:
-                count, hits = found[name]
+                count, hits = counts.rate(day, of, name) if rows else found[name]
                 share = hits / count if count else None
                 yield _figure(day, of, name, share, count, *interval(share, 0.0, count, binary=True))
     for name, mix in (LENGTH_DRIFT, WORDS), (LANGUAGE_DRIFT, LANGUAGE):
@@ -167,16 +187,26 @@ def notes(watch: Watch, counts: Counts, days: Sequence[str], undated: int, time:
         yield f"{malformed:,} rows cannot be read; they count in rows and malformed alone"
     if empty := [day for day in days if not counts.rows(day)]:
         yield f"no rows on {', '.join(empty)}"
-    readable = sum(counts.readable(day) for day in days)
-    for first, more, known in (("empty_retrieval", ("cited", "citation_hit"), ("retrieved_contexts", "retrieved_ids")),
-                               ("empty_answer", ("refusal", "cited", "citation_hit"), ("response",))):
-        left_out = readable - sum(counts.told(day, first) for day in days)
-        if first in watch.rates() and left_out:
-            columns = " and ".join(fields[name] for name in known if name in fields)
-            yield (f"{left_out:,} of {readable:,} rows tell nothing of "
-                   f"{', '.join([first, *(name for name in more if name in watch.rates())])}: null in {columns}")
+    yield from _null_notes(watch, counts, days)
     if watch.feedback and (said := unknown_feedback(counts, days)):
         yield said
+
+
+def _null_notes(watch: Watch, counts: Counts, days: Sequence[str]) -> Iterator[str]:
+    """What became of rows with null in place of what was retrieved, or of an answer, and on which days they are."""
+    for rate, more, known in (("empty_retrieval", ("cited", "citation_hit"), ("retrieved_contexts", "retrieved_ids")),
+                              ("empty_answer", ("refusal", "cited", "citation_hit"), ("response",))):
+        nulls = {day: counts.nulls(day, rate) for day in days if counts.nulls(day, rate)}
+        if rate not in watch.rates() or not nulls:
+            continue
+        columns = " and ".join(watch.group.fields[name] for name in known if name in watch.group.fields)
+        others = ", ".join(name for name in more if name in watch.rates())
+        on = ", ".join(f"{count:,} of {counts.readable(day):,} rows on {day}" for day, count in nulls.items())
+        if counts.has_values(rate):
+            rest = f"; they tell nothing of {others}" if others else ""
+            yield f"null in {columns} counts as empty, since other rows have values ({rate}): {on}{rest}"
+        else:
+            yield f"null in {columns} in every row, so that nothing is known of {', '.join(filter(None, (rate, others)))}: {on}"
 
 
 def unknown_feedback(counts: Counts, days: Sequence[str]) -> str | None:

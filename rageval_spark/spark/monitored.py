@@ -20,7 +20,7 @@ from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.signals import READ, Sums, Watch
 from rageval_spark.errors import InputError
 from rageval_spark.sample import fields_found
-from rageval_spark.spark.read import CORRUPT, Source, column, first_line, read, resolved, rows_told
+from rageval_spark.spark.read import CORRUPT, Source, column, first_line, read, refuse_ambiguous, resolved, rows_told
 from rageval_spark.spark.samples import check_columns, normalised
 
 DAY, FEEDBACK = "rageval day", "rageval feedback"
@@ -66,6 +66,8 @@ def columns_of(frame: DataFrame, mapped: Mapping[str, str], slices: Sequence[str
     """The columns that signals are read from: as mapped, else by name. Raises InputError for those that are not there or of
     another type."""
     fields = mapped or fields_found(_plain(frame))
+    if not mapped:
+        refuse_ambiguous(READ, _plain(frame), source)
     [group] = resolved([FieldGroup({name: fields[name] for name in READ if name in fields}, ())], frame, source)
     if not group.fields:
         raise InputError(f"no column of {source} is a question, an answer or what was retrieved; its columns are "
@@ -84,8 +86,9 @@ def _plain(frame: DataFrame) -> list[str]:
 def counted(frame: DataFrame, watch: Watch, slices: Sequence[str], moment: str, feedback: str | None = None) -> list[Any]:
     """The sums (COUNTS) of all rows, those without a time under NO_DAY. Starts one job: tasks sum their rows, and only sums
     are shuffled and collected. Raises InputError where there are more than MOST_COUNTS."""
+    rated = column(feedback).cast("string") if feedback else F.lit(None).cast("string")
     shaped = frame.withColumn(DAY, F.expr(f"cast(cast({moment} as date) as string)")).withColumn(
-        FEEDBACK, column(feedback).cast("string") if feedback else F.lit(None).cast("string"))
+        FEEDBACK, F.when(rated != "null", rated))  # a slice would have the text "null" in quotation marks
     rows = normalised(shaped, [watch.group], [*slices, DAY, FEEDBACK]).select("sample", "slices", "fault")
 
     def summed(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

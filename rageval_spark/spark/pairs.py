@@ -9,6 +9,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
+from rageval_spark.spark.samples import NUMBERED
 from rageval_spark.statistics.paired import RESAMPLED, Numbers, Sums
 
 BASE, NEW = "base", "new"
@@ -20,12 +21,12 @@ CELL = ("place", "slice", "slice_value")
 @dataclass(frozen=True)
 class Match:
     """A metric under its name, the field group that it was scored through on either side, and the threshold (in [0, 1]) by
-    which its scores pass on both: at least it, or at most where `lower` is better."""
+    which its scores pass on both: at least it, or at most where `lower` is better. Without a threshold none passes or fails."""
 
     metric: str
     base: str
     new: str
-    threshold: float = 0.5
+    threshold: float | None = 0.5
     lower: bool = False
 
     @property
@@ -76,6 +77,20 @@ class Change:
     new: float
 
 
+def pool_repeats(scores: DataFrame) -> DataFrame:
+    """The scores with one id for all rows that have no id of their own and repeat each other in all that identifies them: which
+    of them belongs to which of another run cannot be known, so that their averages are paired."""
+    return scores.withColumn("sample_id", F.regexp_replace("sample_id", NUMBERED, "$1"))
+
+
+def count_repeats(scores: DataFrame) -> tuple[int, int]:
+    """How many samples there are, and how many of them share all that identifies them with another. Starts one job."""
+    ids = scores.select("sample_id").distinct()
+    common = F.when(F.col("sample_id").rlike(NUMBERED), F.regexp_replace("sample_id", NUMBERED, "$1"))
+    [row] = ids.agg(F.count("*"), F.count(common) + F.count_distinct(common)).collect()
+    return row[0], row[1]
+
+
 def paired(base: DataFrame, new: DataFrame, matches: Sequence[Match], slices: Sequence[str]) -> DataFrame:
     """One row per match and sample of either side: place of the match, sample_id, base, new (scores, or null), difference,
     their statuses (by the place in STATUSES) and whether they passed, and for each slice, by its place, a hash of its value.
@@ -95,9 +110,11 @@ def paired(base: DataFrame, new: DataFrame, matches: Sequence[Match], slices: Se
 
 
 def _passed(score: Column, matches: Sequence[Match]) -> Column:
-    """Whether the average of a sample's scores meets the threshold; null where it has none."""
+    """Whether the average of a sample's scores meets the threshold; null without a score or a threshold."""
     passed: Column = F.lit(None).cast("boolean")
     for number, match in enumerate(matches):
+        if match.threshold is None:
+            continue
         meets = score <= match.threshold if match.lower else score >= match.threshold
         passed = F.when(F.col("place") == number, meets).otherwise(passed)
     return passed

@@ -27,6 +27,7 @@ def picked(scores: DataFrame, how: str, count: int, seed: int, metric: str | Non
     """The scores (as SHOWN), of one metric or all, of `count` samples that have a score, in the order of picking.
 
     "worst": those that miss a threshold by most, then those that pass by least; "borderline": nearest to a threshold;
+    scores without a threshold stand behind all others;
     "random": by a hash of id and seed, which also decides between equals. By `stratify_by`, a slice of the run, each value
     gets the same number as far as it has so many. Of several rows of one id, field group and metric one is taken.
     Starts one job; collects count × metrics rows.
@@ -35,6 +36,8 @@ def picked(scores: DataFrame, how: str, count: int, seed: int, metric: str | Non
         scores = scores.where(F.col("metric") == metric)
     distance = F.abs(F.col("score") - F.col("threshold"))
     margin = F.when(F.col("passed"), distance).otherwise(-distance)
+    margin = F.coalesce(margin, F.col("score") + 1)  # without a threshold: after all others, the lowest score first
+    distance = F.coalesce(distance, F.lit(2.0))
     luck = F.xxhash64(F.lit(f"pick {seed}"), "sample_id")  # not the hash by which the run's rows were chosen
     by = {"worst": margin, "borderline": distance, "random": F.lit(0.0)}[how]
     value = F.col("slices")[stratify_by] if stratify_by else F.lit("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,12 +11,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from rageval_spark.prompts.language import HAN
-from rageval_spark.spark.read import CORRUPT, column
+from rageval_spark.spark.names import CORRUPT, column
+from rageval_spark.spark.nested import with_paths
 
 
 def profile(frame: DataFrame, fields: Mapping[str, str]) -> Mapping[str, int]:
     """Counts over all rows: `rows`, `malformed`, `without FIELD` for each mapped field (null or blank), `same id`
     and `same content` (rows beyond the first), `in Chinese` (by the question), `unanswerable`. Starts one job."""
+    frame = with_paths(frame, fields.values())
     kinds = {name: frame.schema[source].dataType for name, source in fields.items()}
     counts = [F.count(F.lit(1)).alias("rows")]
     if CORRUPT in frame.columns:
@@ -35,9 +38,19 @@ def profile(frame: DataFrame, fields: Mapping[str, str]) -> Mapping[str, int]:
     return found
 
 
+def first_rows(frame: DataFrame, fields: Mapping[str, str], most: int) -> list[Mapping[str, Any]]:
+    """The columns of some readable rows, by name. Starts one job, which reads no more than it needs."""
+    frame = with_paths(frame, fields.values())
+    readable = frame.where(column(CORRUPT).isNull()) if CORRUPT in frame.columns else frame
+    rows = readable.select(F.to_json(F.struct(*map(column, dict.fromkeys(fields.values())))).alias("values"))
+    return [json.loads(row["values"]) for row in rows.limit(most).collect()]
+
+
 def _blank(value: Column, kind: T.DataType) -> Column:
     if isinstance(kind, T.StringType):
         return value.isNull() | (F.trim(value).isin("", "[]"))
     if isinstance(kind, (T.ArrayType, T.MapType)):
         return value.isNull() | (F.size(value) == 0)
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
+        return value.isNull() | F.isnan(value)
     return value.isNull()

@@ -50,10 +50,11 @@ def texts_of(samples: DataFrame, groups: Sequence[FieldGroup], ids: Sequence[str
     for id, values in _rows(samples, ids):
         for group in groups:
             try:
-                sample = group.sample(id, values)
+                sample = group.sample(id, values, strict=False)
             except SampleFault:
                 continue
-            found[id, group.key] = {field: getattr(sample, field) for field in group.fields if field != "sample_id"}
+            found[id, group.key] = {field: getattr(sample, field) for field in group.fields
+                                    if field != "sample_id" and field not in sample.faults}
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -13,7 +13,8 @@ from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.engine.store import MOST_BUCKETS
 from rageval_spark.engine.work import Row
 from rageval_spark.errors import InputError
-from rageval_spark.spark.read import CORRUPT, column
+from rageval_spark.spark.names import CORRUPT, column
+from rageval_spark.spark.nested import with_paths
 
 FINE = "fine"
 """The finest bucket of a row; its bucket is this modulo the store's number of buckets, both powers of two."""
@@ -32,6 +33,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
     check_columns(frame, slices, "slice")
     check_columns(frame, strata, "stratify")
     names = list(dict.fromkeys(name for group in groups for name in group.fields.values()))
+    frame = _without_nan(with_paths(frame, [*names, *slices, *strata]))
     first = groups[0].fields
     corrupt = column(CORRUPT) if CORRUPT in frame.columns else F.lit(None).cast("string")
     mapped = F.struct(*[column(name).alias(name) for name in names], corrupt.alias(CORRUPT))
@@ -43,11 +45,12 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
     shaped = frame.select(
         _text(frame, first.get("sample_id")).alias("given_id"),
         F.substring(F.sha2(F.concat_ws("\0", question, reference, corrupt), 256), 1, 16).alias("content_id"),
+        _detail(frame, first).alias("detail"),
         F.pmod(F.crc32(F.encode(F.coalesce(question, F.lit("")), "UTF-8")), F.lit(MOST_BUCKETS)).cast("int").alias(FINE),
         F.pmod(F.hash(reference), F.lit(CELLS)).alias(BY_REFERENCE),
         F.pmod(F.xxhash64(content), F.lit(CELLS)).cast("int").alias(BY_CONTENT),
         sample.alias("sample"),
-        F.to_json(F.struct(*[F.coalesce(column(name).cast("string"), F.lit("null")).alias(name) for name in slices]))
+        F.to_json(F.struct(*[_slice_value(column(name).cast("string")).alias(name) for name in slices]))
         .alias("slices") if slices else F.lit("{}").alias("slices"),
         F.when(corrupt.isNotNull(), F.concat(F.lit("the row cannot be read: "), F.substring(corrupt, 1, 200)))
         .alias("fault"),
@@ -55,7 +58,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
         else F.lit("").alias("stratum"),
         F.lit(1.0).alias("weight"),
     )
-    return shaped.withColumn("sample_id", _sample_id("sample_id" in first)).drop("given_id", "content_id")
+    return shaped.withColumn("sample_id", _sample_id("sample_id" in first)).drop("given_id", "content_id", "detail")
 
 
 def rows_of(samples: DataFrame, fine: Sequence[int], most: int) -> Iterator[tuple[int, Row]]:
@@ -67,18 +70,55 @@ def rows_of(samples: DataFrame, fine: Sequence[int], most: int) -> Iterator[tupl
 
 def check_columns(frame: DataFrame, names: Sequence[str], to: str) -> None:
     """Raises InputError for a name, to slice or stratify by, that is no column."""
+    there = with_paths(frame, names).columns
     for name in names:
-        if name not in frame.columns:
-            raise InputError(f"no column {name!r} to {to} by; the columns are {', '.join(frame.columns)}")
+        if name not in there:
+            columns = (column for column in frame.columns if column != CORRUPT)
+            raise InputError(f"no column {name!r} to {to} by; the columns are {', '.join(columns)}")
+
+
+def _slice_value(value: Column) -> Column:
+    """A slice's value; null as `null`, and the text "null" with its quotation marks, of which any more make one pair more."""
+    quoted = F.when(value.rlike('^"*null"*$'), F.concat(F.lit('"'), value, F.lit('"'))).otherwise(value)
+    return F.coalesce(quoted, F.lit("null"))
+
+
+def _without_nan(frame: DataFrame) -> DataFrame:
+    """The frame with null for NaN, which is how pandas writes that a value is missing."""
+    numbers = [field.name for field in frame.schema.fields if isinstance(field.dataType, (T.FloatType, T.DoubleType))]
+    if not numbers:
+        return frame
+    return frame.select(*(F.when(~F.isnan(column(name)), column(name)).alias(name) if name in numbers else column(name)
+                          for name in frame.columns))
+
+
+IDENTIFYING = ("retrieved_contexts", "history", "relevant_ids", "relevance", "should_refuse", "reference_goal",
+               "reference_tool_calls", "reference_turns", "tools")
+"""Fields beside question and reference by which rows without ids differ, whatever the system under test answered."""
+NUMBERED = r"^([0-9a-f]{16}(?:\.[0-9a-f]{8})?)-[0-9]+$"
+"""The id of a row that repeats an earlier one in all that identifies it, as a pattern: its first group is their common id."""
+
+
+def _detail(frame: DataFrame, fields: Mapping[str, str]) -> Column:
+    """A hash of what identifies a row beside question and reference; null if nothing does."""
+    texts = [_text(frame, fields[name]) for name in IDENTIFYING if name in fields]
+    if not texts:
+        return F.lit(None).cast("string")
+    parts = F.to_json(F.array(*texts))
+    return F.when(F.coalesce(*texts).isNotNull(), F.substring(F.sha2(parts, 256), 1, 8))
 
 
 def _sample_id(given: bool) -> Column:
-    """The given id; without an id column the content's hash, with the number of its occurrence where it repeats."""
+    """The given id; without an id column the content's hash. Where that repeats a hash of the details follows it, and where these
+    repeat, too, the number of the occurrence."""
     if given:
         return F.coalesce(F.col("given_id"), F.col("content_id"))
-    occurrence = F.row_number().over(Window.partitionBy("content_id").orderBy(F.xxhash64("sample")))
-    return F.when(occurrence == 1, F.col("content_id")).otherwise(
-        F.concat(F.col("content_id"), F.lit("-"), occurrence.cast("string")))
+    content, detail, order = F.col("content_id"), F.col("detail"), F.xxhash64("sample")
+    alike = Window.partitionBy("content_id").orderBy("detail", order)
+    repeats = F.lag(F.lit(1)).over(alike).isNotNull() | F.lead(F.lit(1)).over(alike).isNotNull()
+    base = F.when(repeats & detail.isNotNull(), F.concat(content, F.lit("."), detail)).otherwise(content)
+    occurrence = F.row_number().over(Window.partitionBy("content_id", "detail").orderBy(order))
+    return F.when(occurrence == 1, base).otherwise(F.concat(base, F.lit("-"), occurrence.cast("string")))
 
 
 def _text(frame: DataFrame, name: str | None) -> Column:

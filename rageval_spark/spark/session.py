@@ -24,6 +24,7 @@ OWN_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.shuffle.partitions": "16",  # the statistics are small; adaptive execution joins them further
     "spark.sql.execution.arrow.maxRecordsPerBatch": "500",  # long contexts: a batch stays within tens of MB
+    "spark.sql.legacy.javaCharsets": "true",  # files in Windows-1252 or GB18030; Spark 4 by itself takes UTF and Latin-1 alone
     "spark.speculation": "false",  # a task run twice pays twice
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
     "spark.ui.showConsoleProgress": "false",

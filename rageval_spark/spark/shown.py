@@ -87,6 +87,7 @@ def of_samples(scores: DataFrame, ids: Sequence[str]) -> list[dict[str, Any]]:
     sample, field group and metric: of several rows with one id the worst. Starts one job; collects ids × metrics rows."""
     margin = F.abs(F.col("score") - F.col("threshold")) * F.when(F.col("passed"), 1.0).otherwise(-1.0)
     details = F.when(F.length("details") <= LONGEST, F.col("details")).alias("details")
+    margin = F.coalesce(margin, F.col("score") + 1)  # without a threshold the lowest is the worst
     one = F.min_by(F.struct(*SHOWN, details), F.struct(F.coalesce(margin, F.lit(9.0)), "reason", "details")).alias("one")
     rows = scores.where(F.col("sample_id").isin(list(ids))).groupBy("sample_id", "field_group", "metric").agg(one).collect()
     return [row["one"].asDict() for row in rows]

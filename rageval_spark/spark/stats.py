@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from rageval_spark.engine.plan import FieldGroup, MetricUse
+from rageval_spark.spark.samples import NUMBERED
 from rageval_spark.statistics.intervals import interval
 
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
@@ -63,17 +64,20 @@ def _aggregates(measures: Iterable[str], extremes: Sequence[str]) -> list[Column
         *(F.min(F.col("measures")[name]).alias(f"{MEASURE}least {name}") for name in extremes),
         *(F.max(F.col("measures")[name]).alias(f"{MEASURE}greatest {name}") for name in extremes),
         F.count_if(unanswered).alias("n_unanswered"),
-        F.count_if(score.isNotNull() & ~unanswered & ~F.array_contains("flags", "REFUSAL")).alias("n_answered"),
+        F.count_if(score.isNotNull() & ~unanswered & ~F.arrays_overlap("flags", F.array(F.lit("REFUSAL"), F.lit("EMPTY_ANSWER"))))
+        .alias("n_answered"),
     ]
 
 
 def _unanswered() -> Column:
     """Whether the response of a score is blank or declines to answer; false where that is right, and where it is the
     reference that declines. Never null."""
-    declines = F.array_contains("flags", "REFUSAL") & (F.coalesce("score", F.lit(0.0)) < 1)
+    wrong = F.coalesce("score", F.lit(0.0)) < 1  # a reference may be blank, too
+    declines = F.array_contains("flags", "REFUSAL") & wrong
+    blank = F.array_contains("flags", "EMPTY_ANSWER") & wrong
     about_reference = F.coalesce("code", F.lit("")).isin("NO_REFERENCE_CLAIMS", "BOTH_REFUSED")
     said = F.coalesce("code", F.lit("")).isin("NO_ANSWER", "NO_CLAIMS")
-    return F.coalesce(said | F.array_contains("flags", "EMPTY_ANSWER") | declines & ~about_reference, F.lit(False))
+    return F.coalesce(said | blank | declines & ~about_reference, F.lit(False))
 
 
 def _equal(weight: Column) -> Column:
@@ -110,13 +114,16 @@ def _stat(row: Row, use: MetricUse, run_id: str) -> dict[str, Any]:
 class Tally:
     """Counts over the scores of a run: samples by outcome, and scores by label and by code.
 
-    `outcomes` has good, bad, incomplete and skipped; `labels` counts by field group and label, `codes` by field
-    group, metric, status and code.
+    `outcomes` has good, bad, incomplete and skipped, which add up to all samples; `undecided` of the skipped ones have a score,
+    but of no metric with a threshold. `labels` counts by field group and label, `codes` by field
+    group, metric, status and code. `repeats` are samples without an id that repeat an earlier one.
     """
 
     outcomes: Mapping[str, int]
     labels: Mapping[tuple[str, str], int]
     codes: Mapping[tuple[str, str, str, str], int]
+    undecided: int = 0
+    repeats: int = 0
 
     @property
     def samples(self) -> int:
@@ -125,15 +132,21 @@ class Tally:
 
 def tally(scores: DataFrame) -> Tally:
     """Starts two jobs. A sample is bad when one of its scores misses its threshold, incomplete when none does but one
-    failed, skipped when nothing of it was scored, else good."""
+    failed, skipped when no metric with a threshold scored it, else good."""
     per_sample = scores.groupBy("sample_id").agg(
         F.max(F.when(F.col("passed").eqNullSafe(False), 1).otherwise(0)).alias("bad"),
-        F.max(F.when(F.col("status") == "failed", 1).otherwise(0)).alias("failed"), F.count("score").alias("scored"))
+        F.max(F.when(F.col("status") == "failed", 1).otherwise(0)).alias("failed"), F.count("score").alias("scored"),
+        F.count("passed").alias("decided"))
     outcome = (F.when(F.col("bad") == 1, "bad").when(F.col("failed") == 1, "incomplete")
-               .when(F.col("scored") == 0, "skipped").otherwise("good"))
+               .when(F.col("decided") == 0, "skipped").otherwise("good"))
     outcomes = {"good": 0, "bad": 0, "incomplete": 0, "skipped": 0}
-    for row in per_sample.groupBy(outcome.alias("outcome")).count().collect():
+    undecided = repeats = 0
+    open_ended = F.count_if((outcome == "skipped") & (F.col("scored") > 0)).alias("undecided")
+    numbered = F.count_if(F.col("sample_id").rlike(NUMBERED)).alias("numbered")
+    for row in per_sample.groupBy(outcome.alias("outcome")).agg(F.count("*").alias("count"), open_ended, numbered).collect():
         outcomes[row["outcome"]] = row["count"]
+        undecided += row["undecided"]
+        repeats += row["numbered"]
     labels: dict[tuple[str, str], int] = {}
     codes: dict[tuple[str, str, str, str], int] = {}
     for row in scores.groupBy("field_group", "metric", "status", "code", "label").count().collect():
@@ -141,4 +154,4 @@ def tally(scores: DataFrame) -> Tally:
             labels[row["field_group"], row["label"]] = row["count"]
         if row["code"]:
             codes[row["field_group"], row["metric"], row["status"], row["code"]] = row["count"]
-    return Tally(outcomes, labels, codes)
+    return Tally(outcomes, labels, codes, undecided, repeats)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import ArrayType, DoubleType, StringType, StructType
@@ -18,6 +15,7 @@ from rageval_spark.engine.store import MOST_BUCKETS
 from rageval_spark.engine.task import Task
 from rageval_spark.engine.work import Row, Scored, Work
 from rageval_spark.errors import ConfigError
+from rageval_spark.values import plain
 
 RESULT = (StructType().add("score", DoubleType()).add("status", StringType()).add("code", StringType())
           .add("reason", StringType()).add("flags", ArrayType(StringType())))
@@ -102,18 +100,16 @@ def _values(column: Any) -> Iterable[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of pandas as JSON has it. A number that is none is null; a whole one is an int, as it was beside no null."""
-    if isinstance(value, np.ndarray | list):
-        return [_plain(one) for one in value]
+    """A value of pandas as JSON has it. A whole number is an int: beside a null, pandas made a float of it."""
+    return _whole(plain(value))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: one for key, one in zip(value, map(_plain, value.values()), strict=True) if one is not None}
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Decimal):
-        value = float(value)
-    if isinstance(value, float):
-        return None if math.isnan(value) else int(value) if value.is_integer() else value
-    return None if value is pd.NA else value
+        return {key: _whole(item) for key, item in value.items() if item is not None}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _in_order(batches: Iterable[list[Scored]]) -> Iterator[list[tuple[Any, ...]]]:

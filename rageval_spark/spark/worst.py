@@ -52,6 +52,6 @@ def worst(scores: DataFrame, metrics: Sequence[str], count: int) -> Mapping[str,
 def missed_first(scores: DataFrame, count: int) -> list[Mapping[str, Any]]:
     """At most `count` scores without their details: those that missed their threshold, then those without a score, then the
     rest. Starts one job."""
-    order = F.when(~F.col("passed"), 0).when(F.col("passed").isNull(), 1).otherwise(2)
+    order = F.when(~F.col("passed"), 0).when(F.col("score").isNull(), 1).otherwise(2)
     rows = scores.orderBy(order, "sample_id", "field_group", "metric").limit(count)
     return [row.asDict() for row in rows.select(*LISTED).collect()]

@@ -12,8 +12,9 @@ from rageval_spark.engine.replay import UNANSWERED, Replay, as_json
 from rageval_spark.engine.work import sample_of
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
+from tests import oracle
 from tests.engine.scene import EXPECTED, embeddings_at, judge_at, plan_of, row_of
-from tests.judge_server import Answer, JudgeServer
+from tests.judge_server import Answer, JudgeServer, Request
 
 
 def plan(**settings: Any) -> Plan:
@@ -89,6 +90,21 @@ def test_a_bad_reply_is_repaired_in_a_further_round() -> None:
     repaired = [score for (_, metric), score in scores.items() if metric == "context_precision" and score and score.flags]
     assert [score.flags for score in repaired] == [("REPAIRED",)]
     assert {score.value for (_, metric), score in scores.items() if metric == "context_precision" and score} == {1.0}
+
+
+def test_a_larger_budget_that_a_batch_refuses_leads_to_halves() -> None:
+    def narrow(request: Request) -> Answer:
+        if request.body.get("max_tokens"):
+            return Answer(400, body='{"error": {"message": "max_tokens is too large"}}')
+        whole = oracle.answer(request.kind, request.data or {})
+        return Answer(content=whole) if len(whole["verdicts"]) == 1 else Answer(content='{"verdicts": [', finish_reason="length")
+
+    judge, of = JudgeServer(), plan()
+    judge.always("judge_usefulness", narrow)
+    scores, count, _ = rounds(judge, of)
+    assert count >= 3
+    assert {score.value for (_, metric), score in scores.items() if metric == "context_precision" and score} == {1.0}
+    assert all(score and score.status == "scored" for score in scores.values())
 
 
 def test_a_server_error_is_asked_again_and_a_refusal_is_not() -> None:

@@ -9,8 +9,10 @@ import struct
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
+from rageval_spark.judges.endings import ending_of
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.judges.wire import (
@@ -152,12 +154,76 @@ def chat(message: Any = None, **more: Any) -> bytes:
 @pytest.mark.parametrize(("message", "text"), [
     ({"content": "yes"}, "yes"),
     ({"content": None}, ""),
-    ({"content": None, "refusal": "I will not"}, "I will not"),
     ({}, ""),
     ({"content": [{"type": "text", "text": "ye"}, {"type": "text", "text": "s"}, "odd"]}, "yes"),
+    ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "no"}]}, {"type": "text", "text": "yes"}]}, "yes"),
+    ({"content": [{"type": "reasoning", "text": "no"}, {"type": "output_text", "text": "yes"}]}, "yes"),
+    ({"content": {"a": 1}}, '{"a":1}'),
+    ({"content": None, "parsed": {"a": 1}}, '{"a":1}'),
+    ({"content": "", "tool_calls": [{"function": {"name": "reply", "arguments": '{"a": 1}'}}]}, '{"a": 1}'),
+    ({"content": None, "tool_calls": [{"function": {"arguments": {"a": 1}}}]}, '{"a":1}'),
+    ({"content": None, "tool_calls": [{"function": {"arguments": "{}"}}, {"function": {"arguments": '{"a": 1}'}}]},
+     '{}\n{"a": 1}'),
+    ({"content": None, "tool_calls": None, "function_call": {"arguments": '{"a": 1}'}}, '{"a": 1}'),
+    ({"content": None, "reasoning_content": ' {"a": 1} '}, '{"a": 1}'),
+    ({"content": "", "reasoning": '```json\n{"a": 1}\n```'}, '```json\n{"a": 1}\n```'),
+    ({"content": None, "thinking": '{"a": 1}'}, '{"a": 1}'),
+    ({"content": "yes", "reasoning_content": '{"a": 1}'}, "yes"),
+    ({"content": None, "reasoning_content": 'So {"a": 1}'}, ""),
+    ({"content": None, "reasoning_content": '{"a": 1} {"a": 2}'}, ""),
+    ({"content": None, "reasoning_content": '{"a": 1'}, ""),
 ])
 def test_the_text_of_a_completion(message: Any, text: str) -> None:
     assert completion(chat(message), 1.0).text == text
+
+
+def test_thinking_without_an_answer_is_named() -> None:
+    answer = completion(chat({"content": None, "reasoning_content": "Let me see."}), 1.0)
+    assert answer.elsewhere == "the server sent 11 characters of thinking as 'reasoning_content', and no answer"
+    assert completion(chat({"content": "yes", "reasoning_content": "Let me see."}), 1.0).elsewhere == ""
+
+
+@pytest.mark.parametrize("message", [
+    {"content": None, "refusal": "I will not"},
+    {"content": "", "refusal": "I will not"},
+    {"content": [{"type": "refusal", "refusal": "I will not"}]},
+])
+def test_a_refusal_of_the_model_ends_the_prompt(message: Any) -> None:
+    answer = completion(chat(message), 1.0)
+    assert (answer.text, ending_of(answer.finish_reason)) == ("I will not", "filtered")
+
+
+def test_a_completion_of_the_older_form_has_its_text() -> None:
+    assert completion(b'{"choices": [{"text": "yes", "finish_reason": "stop"}]}', 1.0).text == "yes"
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "ERROR", "cancelled", "network_error", "insufficient_system_resource"])
+def test_a_reply_that_the_server_broke_off_is_no_answer(reason: str) -> None:
+    body = json.dumps({"choices": [{"message": {"content": '{"refused": 1}'}, "finish_reason": reason}]}).encode()
+    with pytest.raises(Unanswered, match=reason) as fault:
+        completion(body, 1.0)
+    assert (fault.value.code, fault.value.transient) == ("JUDGE_HTTP", True)
+
+
+@pytest.mark.parametrize("usage", [
+    {"prompt_tokens": True, "completion_tokens": -1, "prompt_tokens_details": {"cached_tokens": 1.5}},
+    {"prompt_tokens": "10", "completion_tokens": float("nan"), "prompt_tokens_details": "none"},
+    {"prompt_tokens": float("inf"), "completion_tokens": [], "prompt_tokens_details": [1]},
+    [], "many", 7,
+])
+def test_what_is_no_count_of_tokens_is_unknown(usage: Any) -> None:
+    counted = completion(chat(usage=usage), 1.0).usage
+    assert (counted.prompt_tokens, counted.completion_tokens, counted.cached_tokens) == (None, None, None)
+
+
+@pytest.mark.parametrize("usage", [
+    {"prompt_tokens": 10, "completion_tokens": 4.0, "prompt_tokens_details": {"cached_tokens": 8}},
+    {"input_tokens": 10, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 8}},
+    {"prompt_tokens": 10, "completion_tokens": 4, "prompt_cache_hit_tokens": 8},
+])
+def test_tokens_are_counted_under_the_names_of_other_servers(usage: Any) -> None:
+    counted = completion(chat(usage=usage), 1.0).usage
+    assert (counted.prompt_tokens, counted.completion_tokens, counted.cached_tokens) == (10, 4, 8)
 
 
 def test_what_a_completion_took_is_what_the_server_says() -> None:
@@ -205,8 +271,26 @@ def test_embeddings_come_back_in_the_order_of_their_texts() -> None:
     assert [vector.tolist() for vector in embeddings(shuffled, 2, 0.0)[0]] == [[1.0], [2.0]]
 
 
+def test_embeddings_without_numbers_are_in_the_order_of_their_texts() -> None:
+    body = b'{"data": [{"embedding": [1.0]}, {"embedding": [2.0]}]}'
+    assert [vector.tolist() for vector in embeddings(body, 2, 0.0)[0]] == [[1.0], [2.0]]
+
+
+def test_an_embedding_that_is_missing_costs_the_others_nothing() -> None:
+    missing, good = embeddings(vectors(None, [2.0]), 2, 0.0)[0]
+    assert np.isnan(missing).all()
+    assert good.tolist() == [2.0]
+
+
 @pytest.mark.parametrize("body", [
     vectors([1.0]), vectors([1.0], [1.0], [1.0]), vectors(), vectors([1.0], "no base64!"), vectors([1.0], ["text"]),
+    vectors(1.0, 2.0), vectors([[1.0]], [[2.0]]), vectors([True], [False]), vectors(["1"], ["2"]), vectors([], []),
+    vectors("", ""), vectors({"a": 1}, {"a": 2}), vectors([1.0], [None]), vectors([1.0], packed(1) + "\n!"),
+    vectors([1.0], [10**400]),
+    b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}]}',
+    b'{"data": [{"index": 1, "embedding": [1]}, {"index": 2, "embedding": [2]}]}',
+    b'{"data": [{"index": "0", "embedding": [1]}, {"index": "1", "embedding": [2]}]}',
+    b'{"data": [{"index": false, "embedding": [1]}, {"index": true, "embedding": [2]}]}',
     vectors([1.0], packed(1)[:-3]), b"{}", b"[]", b"null", b"no JSON", b'{"data": null}', b'{"data": [null, null]}',
 ])
 def test_embeddings_that_are_not_all_there_are_asked_again(body: bytes) -> None:

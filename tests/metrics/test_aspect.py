@@ -55,10 +55,14 @@ def test_skipped_where_a_field_that_is_shown_is_missing(fields: tuple[str, ...],
     assert (result.value, result.status, result.code, asked) == (None, "skipped", code, [])
 
 
-@pytest.mark.parametrize("metric", [METRIC, BAD])
-def test_a_blank_response_is_a_no(metric: Aspect) -> None:
+@pytest.mark.parametrize(("metric", "outcome"), [
+    (METRIC, (0.0, "scored", None, ("EMPTY_ANSWER",))), (BAD, (None, "skipped", "NO_ANSWER", ())),
+])
+def test_a_blank_response_never_passes(metric: Aspect, outcome: tuple[Any, ...]) -> None:
     result, asked = played(metric, {**SAMPLE, "answer": ""})
-    assert (result.value, result.flags, asked) == (0.0, ("EMPTY_ANSWER",), [])
+    assert ((result.value, result.status, result.code, result.flags), asked) == (outcome, [])
+    use = use_of(metric, HttpJudge(model="m", base_url="http://127.0.0.1:1/v1"), None)
+    assert use.passed(result) is (False if metric is METRIC else None)
     unshown, [prompt] = played(replace(metric, fields=("retrieved_contexts",)), {**SAMPLE, "answer": ""},
                                check_aspect={"verdict": 1})
     assert (unshown.value, prompt.data()) == (1.0, {"contexts": ((1, "20 euros."),)})

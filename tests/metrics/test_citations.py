@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from rageval_spark.measures.markers import cited
+from rageval_spark.errors import ConfigError
+from rageval_spark.measures.markers import cited, unknown_marker
 from rageval_spark.metrics.citation_f1 import CitationF1
 from rageval_spark.metrics.citation_precision import CitationPrecision
 from rageval_spark.metrics.citation_recall import CitationRecall
@@ -29,7 +31,38 @@ from tests.playing import kinds, played
         ("Set a[1] = 2 and b[2].x there.", [("Set a[1] = 2 and b[2].x there.", ())]),
         ("Write `[1]` here [2].", [("Write `[1]` here.", (2,))]),
         ("```\nx [1]\n```\nA is b [2].", [("A is b.", (2,))]),
-        ("See [1](http://x.y) or [here](http://x.y).", [("See [1](http://x.y) or [here](http://x.y).", ())]),
+        ("A is b [1](http://x.y).", [("A is b.", (1,))]),
+        ("A is b [[1]](http://x.y/a).", [("A is b.", (1,))]),
+        ("A is b [[1]].", [("A is b.", (1,))]),
+        ("See [here](http://x.y).", [("See [here](http://x.y).", ())]),
+        ("A is b【4:0†source】.", [("A is b.", (1,))]),
+        ("A is b【4:1†manual.pdf】【4:0†source】.", [("A is b.", (2, 1))]),
+        ("A is b【3†L10-L12】.", [("A is b.", (3,))]),
+        ("A is b [doc1]. C is d [doc2][doc3].", [("A is b.", (1,)), ("C is d.", (2, 3))]),
+        ("A is b [doc1, doc2].", [("A is b.", (1, 2))]),
+        ("A is b [^1^]. C is d [^2^][^3^].", [("A is b.", (1,)), ("C is d.", (2, 3))]),
+        ("A is b [Source 1]. C is d (Source 2).", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("E is f [source: 3].", [("E is f.", (3,))]),
+        ("A ist b [Quelle 1]. C ist d [Dokument 2].", [("A ist b.", (1,)), ("C ist d.", (2,))]),
+        ("塔高三百米[来源1]。它很旧（文档2）。", [("塔高三百米。", (1,)), ("它很旧。", (2,))]),
+        ("The tower is tall (1). It is old (2, 3).", [("The tower is tall.", (1,)), ("It is old.", (2, 3))]),
+        ("It has (1) a door and (2) a roof.", [("It has (1) a door and (2) a roof.", ())]),
+        ("It opened long ago (1889).", [("It opened long ago (1889).", ())]),
+        ("A is b [1]. There are two doors (2).", [("A is b.", (1,)), ("There are two doors (2).", ())]),
+        ("The tower is tall.¹ It is old².", [("The tower is tall.", (1,)), ("It is old.", (2,))]),
+        ("It is tall¹,². It covers 10² or 5 km².", [("It is tall.", (1, 2)), ("It covers 10² or 5 km².", ())]),
+        ("It is tall<sup>1</sup>. It is old<sup>[2, 3]</sup>.", [("It is tall.", (1,)), ("It is old.", (2, 3))]),
+        ("It covers 5 m<sup>2</sup>.", [("It covers 5 m<sup>2</sup>.", ())]),
+        ("A is b ([1], [2]).", [("A is b.", (1, 2))]),
+        ("A is b [1], [2] and c.", [("A is b and c.", (1, 2))]),
+        ("A is b [1–3].", [("A is b.", (1, 2, 3))]),
+        ("A is b [1-60].", [("A is b.", tuple(range(1, 61)))]),
+        ("A is b [1-9999].", [("A is b.", (1, 9999))]),
+        ("According to [1]: it is b.", [("According to: it is b.", (1,))]),
+        ("[1] A is b.\n[2] C is d.", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("A is b.\n[1]\nC is d.", [("A is b.", (1,)), ("C is d.", ())]),
+        ("A is b [1].\n\nReferences:\n[1] A book of 1990.\n[2] Another.", [("A is b.", (1,))]),
+        ("A is b [1].\n\n**Quellen**\n1. Ein Buch\n2. https://x.y", [("A is b.", (1,))]),
         ("A is b [1].\n\n[1]: http://x.y", [("A is b.", (1,))]),
         ("[1] A is b.", [("A is b.", (1,))]),
         ("No marker.", [("No marker.", ())]),
@@ -38,6 +71,72 @@ from tests.playing import kinds, played
 )
 def test_markers(text: str, found: list[tuple[str, tuple[int, ...]]]) -> None:
     assert [(one.text, one.numbers) for one in cited(text) if one.text not in ("x [1]",)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "contexts", "first", "numbers"),
+    [
+        ("The tower is tall (3).", 3, 1, (3,)),
+        ("The tower is tall (4).", 3, 1, ()),
+        ("The tower is tall (0).", 3, 0, (0,)),
+        ("It lies in the city[0].", 1, 0, (0,)),
+        ("It lies in the city[0].", 1, 1, ()),
+        ("It is open【4:2†source】.", 3, 0, (2,)),
+    ],
+)
+def test_markers_depend_on_the_contexts(text: str, contexts: int, first: int, numbers: tuple[int, ...]) -> None:
+    [sentence] = cited(text, contexts=contexts, first=first)
+    assert sentence.numbers == numbers
+
+
+@pytest.mark.parametrize(
+    "mark", ["【source】", "[^note]", "[source]", "[manual.pdf]", "(guide.md, p. 3)", "[Opening hours](https://x.y/a)",
+             "(Smith, 2020)", "[Miller et al. 2019]", "<ref name='a'/>", "citeturn0search1"])
+def test_marks_of_an_unknown_style_are_no_missing_citations(mark: str) -> None:
+    score, asked = play(CitationRecall(), f"The office opens at nine {mark}.", {})
+    assert (score.value, score.code, asked) == (None, "UNKNOWN_CITATIONS", [])
+    assert mark[:10] in score.reason or score.reason
+
+
+@pytest.mark.parametrize("text", ["It opens at nine (weekdays).", "It has arr[key] in it.", "See page 3.", "It is 5 kg [sic]."])
+def test_an_answer_without_marks_cites_nothing(text: str) -> None:
+    score, _ = play(CitationRecall(), text, {})
+    assert (score.value, score.flags) == (0.0, ("NO_CITATIONS",))
+
+
+def test_a_pattern_of_the_users_own() -> None:
+    answer = "A is b <src=2>. C is d [1]."
+    score, _ = play(CitationRecall(pattern=r"<src=(\d+)>"), answer, {(2,): {"A is b."}})
+    assert [one["citations"] for one in score.details["statements"]] == [[2], []]
+
+
+@pytest.mark.parametrize(("pattern", "says"), [("(", "no regular expression"), (r"\d+", "needs a group")])
+def test_a_pattern_that_is_none_is_a_mistake(pattern: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        CitationRecall(pattern=pattern)
+
+
+def test_a_pattern_that_never_ends_fails_the_sample() -> None:
+    score, asked = play(CitationRecall(pattern=r"((?:a+)+)\d$"), "a" * 5000 + "b.", {})
+    assert (score.status, score.code, asked) == ("failed", "INVALID_INPUT", [])
+
+
+HOSTILE = [
+    "[", "【", "[1]", "[[1]](", "(", "(1", "[1,", "[1-", "<sup>", "¹", "`", "```", "[^", "\n[1]: ", "References\n", "[1]\n", "1. ",
+    "[doc", "cite", "turn0search1", "](http://", "(A ", "† ", "a[0]", "[1](x", "~~~", "A b (1). "
+]
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+def test_a_long_text_takes_as_long_as_it_is(part: str) -> None:
+    def seconds(size: int) -> float:
+        text = part * (size // len(part))
+        began = time.process_time()
+        cited(text, contexts=3)
+        unknown_marker(text)
+        return time.process_time() - began
+
+    assert min(seconds(40_000) for _ in range(2)) < 8 * max(seconds(10_000), 0.01)
 
 
 def play(metric: Any, answer: str | None, supports: dict[tuple[int, ...], set[str]], contexts: Any = ("one", "two", "three"),

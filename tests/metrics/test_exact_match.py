@@ -24,7 +24,7 @@ from tests.metrics.wording import compared, english
         ("STRASSE", "Straße", 0, 1),
         ("Paris, France", "Paris", 0, 0),
         ("$5", "5", 0, 0),
-        ("5.5", "55", 0, 1),
+        ("5.5", "55", 0, 0),
         ("北京。", "北京", 0, 1),
         ("!!!", "!!!", 1, 1),
         ("The", "a", 0, 1),

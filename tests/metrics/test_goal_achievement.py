@@ -113,6 +113,8 @@ def test_without_a_reply_there_is_no_number(kind: str) -> None:
         (check(1, achieved=2), "JUDGE_SCHEMA"),
         (check("partly", achieved=0), "JUDGE_SCHEMA"),
         (check(1, steps=[{"id": 1, "text": "book", "done": 1}, {"id": 1, "text": "Book ", "done": 0}]), "JUDGE_AMBIGUOUS"),
+        (check(0, 0, achieved=1), "JUDGE_AMBIGUOUS"),
+        (check(0, achieved="yes"), "JUDGE_AMBIGUOUS"),
         ({"achieved": 1}, "JUDGE_SCHEMA"),
     ],
 )

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.stem.porter import PorterStemmer
 from rouge_score.rouge_scorer import lcs_ind
+from rouge_score.tokenizers import DefaultTokenizer
 
 from rageval_spark.config import parse, planned
 from rageval_spark.errors import ConfigError
@@ -98,14 +98,14 @@ def test_scores_lie_in_0_to_1_or_have_a_code(metric: Metric, response: str, refe
     ("text", "of_squad", "of_rouge"),
     [
         ("The  Cat's “hat”!", ["cats", "hat"], ["the", "cat", "s", "hat"]),
-        ("$5.50 an hour", ["$550", "hour"], ["5", "50", "an", "hour"]),
+        ("$5.50 an hour", ["$5.5", "hour"], ["5", "50", "an", "hour"]),
         ("Ｐａｒｉｓ ﬁne", ["paris", "fine"], ["paris", "fine"]),
         ("GRÖSSE Größe", ["grösse", "grösse"], ["grösse", "grösse"]),
         ("iPhone手机，好", ["iphone", "手", "机", "好"], ["iphone", "手", "机", "好"]),
         ("𠮷野 ไทย", ["𠮷", "野", "ไ", "ท", "ย"], ["𠮷", "野", "ไ", "ท", "ย"]),
         ("नमस्ते।", ["नमस्ते"], ["नमस्ते"]),
         ("ok🦊🦊", ["ok🦊🦊"], ["ok", "🦊", "🦊"]),
-        ("co\u00adop ❤\ufe0f", ["co\u00adop", "❤\ufe0f"], ["coop", "❤"]),
+        ("co\u00adop ❤\ufe0f", ["coop", "❤\ufe0f"], ["coop", "❤"]),
         ("the a an — …", [], ["the", "a", "an"]),
     ],
 )
@@ -117,10 +117,12 @@ def test_the_normalisation_of_squad_keeps_unspaced_text_together() -> None:
     assert squad(" The 北京、 city: Beijing. ") == "北京 city beijing"
 
 
-def test_stems_are_those_of_porter() -> None:
-    porter = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
-    for word in ("refunds", "paying", "relational", "hopping", "ran", "cats", "flies", "agreed", "happily", "sky", "cries"):
-        assert stem(word) == (porter.stem(word) if len(word) > 3 else word)
+def test_stems_are_those_of_the_rouge_script() -> None:
+    tokenizer = DefaultTokenizer(use_stemmer=True)
+    words = ("refunds paying relational hopping ran cats flies agreed happily sky cries dying news innings enjoy skies tying "
+             "logically hopefully proceed played ties")
+    for word in words.split():
+        assert [stem(word)] == tokenizer.tokenize(word)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_a_config_names_them() -> None:
 
 
 def test_their_libraries_are_not_imported_before_they_are_needed() -> None:
-    program = "import sys, rageval_spark.metrics; sys.exit(bool({'sacrebleu', 'snowballstemmer'} & set(sys.modules)))"
+    program = "import sys, rageval_spark.metrics; sys.exit(bool({'sacrebleu', 'nltk'} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 

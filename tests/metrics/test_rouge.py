@@ -13,6 +13,12 @@ from rageval_spark.measures.lexical import stem, words
 from rageval_spark.metrics.rouge import Rouge
 from tests.metrics.wording import anything, compared, english
 
+STEMS = ("pay", "play", "refund", "die", "tie", "sky", "fl", "cr", "agree", "log", "hope", "happ", "enjoy", "rel", "new",
+         "inning", "exceed")
+SUFFIXES = ("", "s", "es", "ies", "ied", "ing", "ed", "y", "ly", "fully", "ically", "ation", "ational", "ness", "ment", "ying",
+            "eed", "er")
+english_words = st.lists(st.builds(str.__add__, st.sampled_from(STEMS), st.sampled_from(SUFFIXES)), min_size=1, max_size=12).map(
+    lambda words: " ".join(["the", *words]))
 TYPES: tuple[Any, ...] = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 
@@ -90,3 +96,12 @@ def test_a_reference_that_is_too_short_is_left_out() -> None:
     score = compared(Rouge("rouge2"), "the cat sat", ["cat", "", "the cat ran"])
     assert score.details == {"precision": 1 / 2, "recall": 1 / 2, "matched": 1, "in_response": 2, "in_reference": 2,
                              "reference": 3}
+
+
+@settings(max_examples=300, deadline=None)
+@given(english_words, english_words)
+def test_stemmed_it_is_that_of_rouge_score(response: str, reference: str) -> None:
+    expected = RougeScorer(TYPES, use_stemmer=True).score(reference, response)
+    for type in TYPES:
+        value = compared(Rouge(type, stem=True), response, reference).value
+        assert value is None or value == pytest.approx(expected[type].fmeasure, abs=1e-9)

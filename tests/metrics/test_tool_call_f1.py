@@ -98,15 +98,37 @@ def test_a_call_may_have_no_arguments(form: Any) -> None:
     assert f1([form], [call("t")]) == 1.0
 
 
-@pytest.mark.parametrize("form", [
-    {"name": "t", "args": "{x: 1}"}, {"name": "t", "args": "[1]"}, {"name": "t", "args": [1]}, {"args": {}}, "t", 5, None, [],
-    {"name": 5}, {"name": "t", "args": '{"x": NaN}'}, {"name": "t", "args": {"x": float("nan")}}, {"t": {"x": [1]}}, {},
-])  # fmt: skip
+@pytest.mark.parametrize("form", [{"args": {}}, "t", 5, None, [], {"name": 5}, {"t": {"x": [1]}}, {}])
 @pytest.mark.parametrize("field", ["tool_calls", "reference_tool_calls"])
 def test_what_is_no_call_is_named(form: Any, field: str) -> None:
     score, _ = played(ToolCallF1(), {"tool_calls": [A], "reference_tool_calls": [A], field: [form]})
     assert (score.status, score.code) == ("failed", "INVALID_INPUT")
     assert str(score.reason).startswith(field)
+
+
+@pytest.mark.parametrize("arguments", [
+    "{x: 1}", "[1]", [1], 5, '{"city": "Oslo"', '{"x": Infinity}', {"x": float("inf")}, "no JSON",
+])  # fmt: skip
+def test_a_call_with_unreadable_arguments_is_wrong_and_the_others_count(arguments: Any) -> None:
+    weather, mail = call("get_weather", city="Oslo"), call("send_mail", to="team")
+    sample = {"tool_calls": [{"name": "get_weather", "arguments": arguments}, mail], "reference_tool_calls": [weather, mail]}
+    score, _ = played(ToolCallF1(), sample)
+    assert (score.value, score.flags) == (0.5, ("UNREADABLE_ARGUMENTS",))
+    assert score.reason == ("2 calls made, 2 expected; 1 matched, 1 extra, missing: get_weather; "
+                            "arguments that cannot be read: get_weather")
+    assert score.details["extra"][0]["unreadable"]
+    assert played(ToolCallF1(match="arg_credit"), sample)[0].value == 0.5
+    assert played(ToolCallF1(match="name_only"), sample)[0].value == 1.0
+    expected = {"tool_calls": [weather, mail], "reference_tool_calls": sample["tool_calls"]}
+    assert played(ToolCallF1(), expected)[0].code == "INVALID_INPUT"  # the mistake of the dataset, not of the agent
+
+
+@pytest.mark.parametrize("arguments", [
+    "{'city': 'Oslo', 'days': 2}", '{"city": "Oslo", "days": 2}', json.dumps('{"city": "Oslo", "days": 2}'),
+    {"city": "Oslo", "days": 2, "unit": None}, {"city": "Oslo", "days": 2.0, "unit": float("nan")},
+])  # fmt: skip
+def test_arguments_are_read_as_objects_as_json_and_as_python_prints_them(arguments: Any) -> None:
+    assert f1([{"name": "t", "arguments": arguments}], [call("t", city="Oslo", days=2)]) == 1.0
 
 
 def test_half_a_character_can_be_written() -> None:

@@ -23,7 +23,8 @@ A, B, X = {"name": "a"}, {"name": "b"}, {"name": "weather", "args": {"city": "X"
         ([], [A], None, "NO_CALLS"),
         ([A], None, None, "NO_REFERENCE"),
         (None, [A], None, "NO_CALLS"),
-        ([{"name": "a", "args": "no JSON"}], [A], None, "INVALID_INPUT"),
+        ([{"name": "a", "args": "no JSON"}], [A], 0.0, None),
+        ([{"args": {}}], [A], None, "INVALID_INPUT"),
     ],
 )
 def test_precision(made: Any, expected: Any, value: float | None, code: str | None) -> None:

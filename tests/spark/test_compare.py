@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
+from rageval_spark import EmbeddedJudge
 from rageval_spark.cli import app
 from rageval_spark.config import parse
 from rageval_spark.errors import ConfigError, InputError
@@ -188,6 +189,47 @@ def test_conditions_decide_the_exit_code(spark: SparkSession, tmp_path: Path) ->
     assert metric["base"]["coverage"] == 1.0
 
 
+def run_with_tenants(spark: SparkSession, folder: Path, legal: float) -> str:
+    """Scores that differ by nothing but in the tenant `legal`, whose average is lower by so much."""
+    scores: list[Line] = []
+    for place in range(240):
+        tenant = ["legal", "sales", "support", "hr", "it", "law", "press", "board"][place % 8]
+        wobble = (place // 8 % 5) / 20 + (0.02 if folder.name == "b" and place // 8 % 2 else 0.0)
+        of_tenant = legal + (place // 8 % 7) / 20 - 0.15 if tenant == "legal" and folder.name == "b" else 0.0
+        scores.append((f"s{place}", "q,a", "faithfulness", 0.7 + wobble - of_tenant, {"tenant": tenant}))
+    return written(spark, folder, scores)
+
+
+def test_a_slice_that_got_worse_is_listed_and_can_fail_a_build(spark: SparkSession, tmp_path: Path) -> None:
+    runs = [run_with_tenants(spark, tmp_path / name, 0.159) for name in "ab"]
+    done = CliRunner().invoke(app, ["compare", *runs, "--fail-on", "any worsens in tenant=legal", "--min-effect", "0.03"])
+    assert done.exit_code == 1, done.output
+    [first, *_] = [one for one in done.stdout.splitlines() if one.startswith("  ")]
+    assert first.startswith("  b is worse on faithfulness where tenant is legal by 0.1")
+    assert "FAILED: any worsens in tenant=legal (faithfulness -0.1" in done.stdout
+    told = json.loads(CliRunner().invoke(app, ["compare", *runs, "--json", "--min-effect", "0.03"]).stdout)
+    assert [one["slice_value"] for one in told["slices"] if one["listed"]] == ["legal"]
+    assert {one["verdict"] for one in told["slices"] if one["slice_value"] != "legal"} <= {"negligible", "no difference shown"}
+
+
+HOLD = ("any worsens", "any drops > 0.01", "faithfulness drops", "faithfulness worsens", "faithfulness worsens >= 0.01",
+        "any worsens in lang=en", "any worsens in lang", "any worsens in any slice", "faithfulness drops > .05 in lang = zh")
+HOLD_NOT = ("any drops > 0.9", "any rises > 0.1", "faithfulness drops > 0.9 in lang=zh", "faithfulness worsens >= 0.9")
+
+
+def test_every_kind_of_condition_works_through_the_command(spark: SparkSession, tmp_path: Path) -> None:
+    base = [0.5 + place % 4 / 10 for place in range(40)]
+    worse = [score - 0.1 - place % 3 / 50 for place, score in enumerate(base)]
+    runs = [written(spark, tmp_path / name, lines(scores)) for name, scores in (("a", base), ("b", worse))]
+    done = CliRunner().invoke(app, ["compare", *runs, *(part for text in (*HOLD, *HOLD_NOT) for part in ("--fail-on", text))])
+    assert done.exit_code == 1, done.output
+    failed = {line.removeprefix("FAILED: ").partition(" (faithfulness -0.")[0] for line in done.stdout.splitlines()
+              if line.startswith("FAILED: ")}
+    assert failed == set(HOLD)
+    with pytest.raises(ConfigError, match="no slice of both runs is called 'land'; those are lang"):
+        CliRunner().invoke(app, ["compare", *runs, "--fail-on", "any worsens in land"], catch_exceptions=False)
+
+
 def test_two_evaluations_are_compared_in_one_command(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(f"q{place}", f"the answer is {place}", f"the answer is {place + place % 3}", f"the answer is {place}")
             for place in range(30)]
@@ -233,3 +275,75 @@ def test_a_metric_may_not_be_worse_than_in_an_earlier_run(spark: SparkSession, t
     assert "worse by 0.300 than in tuesday by the averages of both" in again["said"]
     with pytest.raises(ConfigError, match=r"gates.exact_match.against: .* the id of a run under"):
         done("friday", 2, against="sunday")
+
+
+def summaries(spark: SparkSession, folder: Path, name: str, wrong: set[int], order: Sequence[int], contexts: bool = True) -> Any:
+    """A run over eight summaries, one a document, of which these documents' are wrong. No row has an id."""
+    answers = [("Summarise the document.", f"Wrong {place}." if place in wrong else f"Summary {place}.",
+                [f"Summary {place}."] if contexts else None) for place in order]
+    frame = spark.createDataFrame(answers, "question string, answer string, contexts array<string>")
+    return evaluate(frame, ["faithfulness"], judge=EmbeddedJudge(), output=str(folder), run_id=name)
+
+
+def test_samples_without_ids_that_share_a_question_are_paired_by_their_contexts(spark: SparkSession, tmp_path: Path,
+                                                                                 caplog: pytest.LogCaptureFixture) -> None:
+    base = summaries(spark, tmp_path, "base", {1, 3, 5, 7}, range(8))
+    new = summaries(spark, tmp_path, "new", {1, 3, 5, 7}, [7, 2, 5, 0, 3, 6, 1, 4])
+    line = only(compare(base, new).lines)
+    assert line.found is not None
+    assert (line.found.count, line.mended, line.worsened, line.found.difference) == (8, 0, 0, 0.0)
+    better = summaries(spark, tmp_path, "better", {1, 3}, range(8))
+    line = only(compare(base, better).lines)
+    assert line.found is not None
+    assert (line.found.count, line.mended, line.worsened, line.found.difference) == (8, 2, 0, 0.25)
+    assert not [message for message in caplog.messages if "without an id" in message]
+
+
+def test_samples_that_nothing_but_answers_tell_apart_are_not_paired(spark: SparkSession, tmp_path: Path,
+                                                                    caplog: pytest.LogCaptureFixture) -> None:
+    rows = [("Summarise it.", "right" if place % 2 else "wrong", "right") for place in range(8)]
+    frame = spark.createDataFrame(rows, "question string, answer string, reference string")
+    runs = [evaluate(frame, ["exact_match"], judge=EmbeddedJudge(), output=str(tmp_path), run_id=name) for name in ("a", "b")]
+    assert [message for message in caplog.messages if "7 rows without an id" in message and "sample_id" in message]
+    with pytest.raises(InputError, match=r"8 of 8 samples of a have no id.*fields: \{sample_id: <column>\}"):
+        compare(*runs)
+
+
+def test_samples_that_cannot_be_told_apart_are_averaged_into_one_by_force(spark: SparkSession, tmp_path: Path) -> None:
+    def done(name: str, twice: Sequence[str]) -> Any:
+        rows = [(f"Question {place}?", "right", "right") for place in range(60)]
+        rows += [("Twice?", answer, "right") for answer in twice]
+        frame = spark.createDataFrame(rows, "question string, answer string, reference string")
+        return evaluate(frame, ["exact_match"], judge=EmbeddedJudge(), output=str(tmp_path), run_id=name,
+                        fields={"user_input": "question", "response": "answer", "reference": "reference"})
+
+    runs = done("a", ["right", "wrong"]), done("b", ["wrong", "right"])
+    with pytest.raises(InputError, match=r"2 of 62 samples of a have no id.*--force"):
+        compare(*runs)
+    found = compare(*runs, force=True)
+    line = only(found.lines)
+    assert line.found is not None
+    assert (line.found.count, line.mended, line.worsened, line.found.difference) == (61, 0, 0, 0.0)
+    assert any("2 of 62 samples of a have no id" in warning for warning in found.warnings)
+
+
+def test_a_slice_may_not_be_worse_than_in_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
+    from rageval_spark.run import run
+
+    def done(name: str, wrong: set[int], columns: Sequence[str] = ("tenant",)) -> dict[str, Any]:
+        rows = [{"question": f"q{place}", "answer": "wrong" if place in wrong else "right", "truth": "right",
+                 "tenant": "acme" if place < 12 else "umbrella" if place < 28 else "few"} for place in range(30)]
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        slices = {"tenant": {"max_drop": 0.2}} if "tenant" in columns else {}
+        config = parse({"input": {"path": str(tmp_path / "rows.jsonl")}, "output": {"path": str(tmp_path / "out")},
+                        "evaluate": [{"fields": {"user_input": "question", "response": "answer", "reference": "truth"},
+                                      "metrics": ["exact_match"]}], "slices": list(columns),
+                        "gates": {"exact_match": {"average": 0.1, "slices": slices}}})
+        found = run(config, run_id=name)
+        return {one["slice_value"]: (one["met"], one["found"]) for one in found.summary["gates"] if one["figure"] == "max_drop"}
+
+    assert done("plain", {0}, ()) == {}
+    without = {"acme": (None, None), "umbrella": (None, None), "few": (None, None)}
+    assert done("first", {0}) == without, "the earlier run has no such slice"
+    second = done("second", {0, 1, 2, 3, 28, 29})
+    assert second == {"acme": (False, pytest.approx(3 / 12)), "umbrella": (True, 0.0), "few": (None, pytest.approx(1.0))}

@@ -71,3 +71,20 @@ def test_what_the_embedded_judge_cannot_answer_is_said(spark: SparkSession, judg
     assert any("heuristic screen" in text for text in said)
     assert any("answer_relevancy: the embedded judge has no model to answer generate_questions, embed" in text for text in said)
     assert judge.requests == []
+
+
+@pytest.mark.parametrize(("texts", "says"), [
+    (["first ||| second", "third ||| fourth ||| fifth", "alone"], 'most hold \'|||\'; if that joins the items of a list, set '
+                                                                  'input.separator: "|||"'),
+    ([["['first', 'second']"], ["['third']"]], "that looks like a list, such as \"['first', 'second']\""),
+    (["one passage | of words", "two", "three", "four"], None),
+    ([["first"], ["second", "third"]], None),
+])
+def test_lists_that_stand_in_one_text_are_named(spark: SparkSession, judge: JudgeServer, tmp_path: Path, texts: list[Any],
+                                                says: str | None) -> None:
+    (tmp_path / "lists.jsonl").write_text("".join(json.dumps({"q": "?", "a": "A.", "ctx": text}) + "\n" for text in texts))
+    findings = found(tmp_path, judge, input={"path": str(tmp_path / "lists.jsonl")}, evaluate=[
+        {"fields": {"user_input": "q", "response": "a", "retrieved_contexts": "ctx"}, "metrics": ["faithfulness"]}])
+    minded = [finding.said for finding in findings if finding.what == "data" and "single text" in finding.said]
+    assert (says is None) == (not minded)
+    assert says is None or says in minded[0]

@@ -94,11 +94,11 @@ def test_rates_by_hand(watched: tuple[Path, list[dict[str, Any]]]) -> None:
     folder, _ = watched
     friday, saturday, sunday = (figures(folder, day) for day in (FRI, SAT, SUN))
     assert {name: friday[None, name] for of, name in friday if of is None} == {
-        "rows": (5.0, 5), "malformed": (0.0, 5), "empty_retrieval": (0.25, 4), "empty_answer": (0.2, 5), "refusal": (0.25, 4),
+        "rows": (5.0, 5), "malformed": (0.0, 5), "empty_retrieval": (0.4, 5), "empty_answer": (0.2, 5), "refusal": (0.25, 4),
         "cited": (0.75, 4), "citation_hit": (pytest.approx(2 / 3), 3), "negative_feedback": (0.5, 4)}
     names = ("rows", "empty_retrieval", "negative_feedback", "citation_hit")
     assert [friday["a", name] for name in names] == [(2.0, 2), (0.5, 2), (0.5, 2), (1.0, 1)]
-    assert [friday["b", name] for name in names] == [(3.0, 3), (0.0, 2), (0.5, 2), (0.5, 2)]
+    assert [friday["b", name] for name in names] == [(3.0, 3), (pytest.approx(1 / 3), 3), (0.5, 2), (0.5, 2)]
     assert {name: saturday[None, name] for name in ("rows", "malformed", "empty_retrieval", "negative_feedback")} == {
         "rows": (2.0, 2), "malformed": (0.5, 2), "empty_retrieval": (1.0, 1), "negative_feedback": (None, 0)}
     assert saturday["null", "empty_retrieval"] == (1.0, 1), "chunks without a word are none"
@@ -109,7 +109,8 @@ def test_rates_by_hand(watched: tuple[Path, list[dict[str, Any]]]) -> None:
 def test_what_counts_nowhere_is_told(watched: tuple[Path, list[dict[str, Any]]]) -> None:
     _, [friday, saturday, _] = watched
     assert friday["notes"][1:] == [
-        "1 of 5 rows tell nothing of empty_retrieval, cited, citation_hit: null in contexts and ids"]
+        f"null in contexts and ids counts as empty, since other rows have values (empty_retrieval): 1 of 5 rows on {FRI}; they "
+        "tell nothing of cited, citation_hit"]
     assert saturday["undated"] == 2
     assert saturday["notes"][:2] == ["2 rows are of no day: in at there is no time that can be read. They count nowhere, "
                                      "also not in malformed",
@@ -149,9 +150,9 @@ def test_columns_that_are_not_there_leave_figures_out(spark: SparkSession, tmp_p
 
 
 @pytest.mark.parametrize(("alerts", "code", "says"), [
-    ({"empty_retrieval": {"limit": 0.25, "least": 4}, "rows": 5, "citation_hit": {"below": 0.6, "least": 1}}, 0, []),
+    ({"empty_retrieval": {"limit": 0.4, "least": 4}, "rows": 5, "citation_hit": {"below": 0.6, "least": 1}}, 0, []),
     ({"empty_retrieval": {"limit": 0.2, "least": 4}}, 1, [
-        f"ALERT: empty_retrieval (questions for which no chunk was retrieved) on {FRI}: 25.0 % (1 of 4 rows), at most 20.0 %"]),
+        f"ALERT: empty_retrieval (questions for which no chunk was retrieved) on {FRI}: 40.0 % (2 of 5 rows), at most 20.0 %"]),
     ({"empty_retrieval": 0.05}, 0, ["note: empty_retrieval", "of fewer than 10, so that nothing is said"]),
     ({"citation_hit": {"limit": 0.9, "least": 3}, "rows": 100}, 1, ["at least 90.0 %", f"rows on {FRI}: 5, at least 100 wanted"]),
     ({"refusal": {"above": 0.2, "least": 1, "sure": True}}, 0, []),
@@ -165,6 +166,27 @@ def test_alerts_and_exit_codes(spark: SparkSession, tmp_path: Path, alerts: Any,
         assert said in done.stdout
     assert ("ALERT" in done.stdout) == bool(code)
     assert done.stdout.splitlines()[-1] == str(tmp_path / "out/monitor/tower")
+
+
+def test_an_alert_is_told_of_the_latest_day_alone_unless_more_are_asked_for(spark: SparkSession, tmp_path: Path,
+                                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitored, "today", lambda spark: date(2026, 11, 30))
+    logged(tmp_path)
+    alerts = {"negative_feedback": {"above": 0.4, "least": 1}}  # which is so on Friday
+    done = command(written(tmp_path, alerts=alerts))
+    assert (done.exit_code, "ALERT" in done.stdout) == (0, False), done.output
+    for asked in (3, None):
+        again = command(written(tmp_path, alerts=alerts, alert_days=asked))
+        assert again.exit_code == 1
+        assert f"on {FRI}: 50.0 %" in again.stdout
+
+
+def test_a_monitor_is_called_as_its_file_unless_it_has_a_name(tmp_path: Path) -> None:
+    values = {"input": {"path": "x"}, "time": "at"}
+    for file, name in (("my logs (eu).yaml", "my-logs-eu-"), ("monitor.yaml", "monitor"), (".yaml", "yaml")):
+        (tmp_path / file).write_text(yaml.safe_dump(values))
+        assert load_monitor(tmp_path / file).name == name
+    assert load_monitor(tmp_path / "monitor.yaml", ["name=own"]).name == "own"
 
 
 @pytest.mark.parametrize(("changes", "arguments", "says"), [

@@ -12,7 +12,7 @@ from jinja2 import Environment, FunctionLoader
 from markupsafe import Markup
 
 from rageval_spark.engine.files import Folder
-from rageval_spark.report.findings import counted, labelled, value
+from rageval_spark.report.findings import counted, labelled, outcomes, value
 from rageval_spark.report.page import figures
 from rageval_spark.report.page.samples import HOWS, choices, shown, viewed, worst
 from rageval_spark.report.visible import visible
@@ -45,7 +45,8 @@ def rendered(manifest: Mapping[str, Any], summary: Mapping[str, Any], data: Mapp
     samples = [viewed(sample, summary["scale"], len(summary["metrics_score"]) > 1) for sample in data["samples"]]
     began = f"{manifest['began_at'][:16].replace('T', ' ')} UTC"
     return html("page.html.j2",
-        summary=summary, manifest=manifest, began=began, notes=data["notes"], verdict=figures.verdict(summary),
+        summary=summary, outcomes=outcomes(summary), manifest=manifest,
+        began=began, notes=data["notes"], verdict=figures.verdict(summary),
         groups=figures.metrics(summary, manifest, bars), unscored=figures.unscored(summary),
         slices=figures.slices(summary, bars), diagnosis=figures.findings(summary),
         more_findings=len(summary["diagnosis"]) - figures.MOST_FINDINGS, comparison=figures.compared(comparison),

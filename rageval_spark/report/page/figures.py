@@ -42,7 +42,9 @@ def verdict(summary: Mapping[str, Any]) -> dict[str, Any]:
         said = "Nothing was scored"
     elif [gate["gate"] for gate in gates] == ["coverage"]:
         bad, total = summary["num_bad"], counted(summary["total"], "sample")
+        open_ended = all(stat["threshold"] is None for _, _, stat in _stats(summary))
         said = f"{f'{bad:,}' if bad else 'None'} of {total} {'miss' if bad > 1 else 'misses'} a threshold"
+        said = "No metric has a threshold: no sample passes or fails" if open_ended else said
     else:
         said = f"{met} of {len(gates)} gates met, {len(unsure)} not decided" if unsure else f"All {met} gates are met"
     judges = {stat["judge"] for _, _, stat in _stats(summary)}
@@ -91,7 +93,7 @@ def metrics(summary: Mapping[str, Any], manifest: Mapping[str, Any], bars: Histo
 def _chart(bars: Histograms, key: Key, stat: Mapping[str, Any], scale: float) -> Markup | None:
     if key not in bars:
         return None
-    at = [None if stat[name] is None else stat[name] / scale for name in ("score_average", "ci_low", "ci_high")]
+    at = [None if stat[name] is None else stat[name] / scale for name in ("score_average", "likely_low", "likely_high")]
     return charts.distribution(bars[key], *at)
 
 
@@ -141,10 +143,8 @@ def compared(comparison: Mapping[str, Any] | None) -> dict[str, Any] | None:
     rows = [{**line, "chart": charts.difference(line["difference"], line.get("low"), line.get("high"), most)
              if line.get("difference") is not None else None} for line in lines]
     return {**comparison, "metrics": rows, "several": several, "changes": changed,
-            "slices": [line for line in comparison["slices"] if line["verdict"] in TOLD]}
-
-
-TOLD = ("better", "worse")
+            "slices": sorted((line for line in comparison["slices"] if line["listed"]),
+                             key=lambda line: (line["verdict"] not in ("better", "worse"), -abs(line["difference"])))}
 
 
 def noise(summary: Mapping[str, Any]) -> list[dict[str, Any]]:

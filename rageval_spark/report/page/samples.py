@@ -96,7 +96,7 @@ def _fields(texts: Mapping[str, Any], absent: Sequence[str]) -> Iterator[dict[st
 
 
 def _score(score: Mapping[str, Any], details: Mapping[str, Any], scale: float) -> dict[str, Any]:
-    tone = "none" if score["score"] is None else "good" if score["passed"] else "bad"
+    tone = "none" if score["passed"] is None else "good" if score["passed"] else "bad"
     lists = [{"name": name.replace("_", " "), "rows": [_item(one) for one in value]} for name, value in details.items()
              if isinstance(value, list) and any(isinstance(one, Mapping) for one in value)]
     return {
