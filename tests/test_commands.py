@@ -136,6 +136,13 @@ def test_the_help_starts_no_spark() -> None:
     assert "pyspark" not in done.stderr
 
 
+def test_dir_lists_what_is_imported_when_first_used() -> None:
+    import rageval_spark
+
+    assert {"evaluate", "compare", "Run", "as_udf", "score"} <= set(dir(rageval_spark))
+    assert all(hasattr(rageval_spark, name) for name in dir(rageval_spark))
+
+
 def test_a_store_is_looked_after(tmp_path: Path) -> None:
     replies = Folder(str(tmp_path / "replies"))
     create(replies, 64)
@@ -144,6 +151,10 @@ def test_a_store_is_looked_after(tmp_path: Path) -> None:
         one.put(1, {"key": key, "kind": "list_claims", "model": "m", "reply": '{"claims": []}'})
         one.flush()
     assert json.loads(rageval("store", "stats", str(tmp_path), "--json").stdout)["replies"] == 2
+    table = rageval("store", "stats", str(tmp_path)).stdout
+    cells = [[cell.strip() for cell in line.split("│")[1:3]] for line in table.splitlines()]
+    assert ["replies", "2"] in cells
+    assert ["rows of kind list_claims", "2"] in cells
     assert rageval("store", "compact", str(tmp_path)).stdout == "2 files became 1\n"
     assert rageval("store", "verify", str(tmp_path)).stdout == "no faults found\n"
     (tmp_path / "replies/bucket=001/part-torn.parquet").write_bytes(b"PAR1")

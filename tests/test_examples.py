@@ -49,7 +49,7 @@ def spans(document: Path) -> list[str]:
 URL = "http://127.0.0.1:1/v1"
 JUDGE = {"model": "m", "base_url": URL}
 BASE: Mapping[str, Any] = {"input": {"path": "data.jsonl"}, "judge": JUDGE, "embeddings": JUDGE, "scale": 10,
-                           "evaluate": [{"metrics": ["faithfulness"]}]}
+                           "slices": ["tenant"], "evaluate": [{"metrics": ["faithfulness"]}]}
 
 
 def merged(*path: str) -> Callable[[Any], None]:
@@ -95,12 +95,18 @@ def in_a_body(fragment: Any) -> None:
     merged("judge", "extra_body")(fragment)
 
 
+def of_fields(fragment: Any) -> None:
+    fields = {"user_input": "q", "response": "a", **fragment}
+    planned(parse({**BASE, "evaluate": [{"fields": fields, "metrics": ["faithfulness"]}]}))
+
+
 def of_a_monitor(fragment: Any) -> None:
     MonitorConfig.model_validate({"input": {"path": "x"}, "time": "at", **fragment})
 
 
 PLACES: Mapping[str, Callable[[Any], None]] = {
     "config": merged(), "judge": merged("judge"), "embeddings": merged("embeddings"), "limits": merged("limits"),
+    "input": merged("input"), "fields": of_fields,
     "sample": merged("sample"), "extra_body": in_a_body, "diagnosis": merged("diagnosis"),
     "gate": merged("gates", "faithfulness"), "evaluate": lambda fragment: among_metrics(fragment["metrics"][0]),
     "metric": of_a_metric, "metrics": among_metrics, "monitor": of_a_monitor,
@@ -199,9 +205,14 @@ def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     from rageval_spark import EmbeddedJudge, evaluate
 
     folder = tmp_path_factory.mktemp("examples")
-    frame: Any = spark.read.json(str(ROOT / "conf" / "samples.jsonl"))
+    rows = [{"id": str(i), "question": f"How high is hill {i}?", "answer": f"Hill {i} is {i} m high.", "tenant": tenant,
+             "contexts": [f"Hill {i} is {i} m high."], "retrieved_ids": ["x"], "relevant_ids": ["x"]}
+            for i, tenant in enumerate(["acme", "other"] * 10)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    frame: Any = spark.read.json(str(folder / "rows.jsonl"))
     for run_id in ("base", "new"):
-        evaluate(frame, ["faithfulness"], judge=EmbeddedJudge(), output=str(folder / "out"), run_id=run_id)
+        evaluate(frame, ["faithfulness", "recall"], judge=EmbeddedJudge(), output=str(folder / "out"), run_id=run_id,
+                 slices=["tenant"])
     judge = {"provider": "http", "model": "m", "base_url": URL}
     (folder / "config.json").write_text(json.dumps({
         "input": {"path": str(ROOT / "conf" / "samples.jsonl")}, "output": {"path": str(folder / "out")}, "judge": judge,

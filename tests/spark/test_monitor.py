@@ -264,6 +264,7 @@ def test_a_judged_sample_drift_and_picks(spark: SparkSession, tmp_path: Path, ju
     failed = command(config, "--day", SAT)
     assert failed.exit_code == 3, failed.output
     assert f"FAILED: too many judgements of {SAT} failed" in failed.stdout
+    assert re.search(r"^[1-9]\d* prompts, \d+ reused; cost unknown \(no price given for judge\)$", failed.stdout, re.M)
     assert figures(tmp_path, SAT)[None, "faithfulness"] == (None, 0)
     judge.lasting.clear()
     early = summary(config, "--day", SUN)
