@@ -22,7 +22,8 @@ GRADES = T.MapType(TEXT, T.IntegerType())
 
 def taken(columns: dict[str, T.DataType], fields: dict[str, str] | None = None, *metrics: str) -> FieldGroup:
     uses = tuple(MetricUse(CATALOGUE[name](), name) for name in metrics or ("recall",))
-    frame: Any = SimpleNamespace(schema=T.StructType([T.StructField(name, kind) for name, kind in columns.items()]))
+    schema = T.StructType([T.StructField(name, kind) for name, kind in columns.items()])
+    frame: Any = SimpleNamespace(schema=schema, columns=schema.names)
     [group] = resolved([FieldGroup(fields or {}, uses)], frame)
     return group
 

@@ -116,7 +116,7 @@ def test_the_refusal_rate_leaves_out_answers_of_other_languages_and_says_so() ->
     assert (figure(swedish)["value"], figure(swedish)["count"]) == (None, 0)
     assert (figure(german + swedish)["value"], figure(german + swedish)["count"]) == (0.75, 4)
     [note] = [note for note in watched.notes(WATCH, counts_of(german + swedish), ["2026-11-29"], 0, "at") if "refusal: " in note]
-    assert note.startswith("refusal: 2 answers are left out, since it is unknown whether they decline: 2 in Swedish. ")
+    assert note.startswith("refusal: answers left out, since it is unknown whether they decline: 2 (2 in Swedish). ")
     assert "German" in note
     assert counts_of(german).mix(UNKNOWN_REFUSALS, ["2026-11-29"]) == {}
     assert not [note for note in watched.notes(WATCH, counts_of(german), ["2026-11-29"], 0, "at") if "refusal: " in note]

@@ -27,7 +27,7 @@ FEWEST = 3
 """Words from which a text of an unknown language may be a refusal in that language."""
 ASKS = re.compile(r"[?？؟][\"'”’)\]」』]*$")
 QUOTED = re.compile(
-    r"\"[^\"]*\"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|»[^«»]*«|「[^「」]*」|『[^『』]*』|《[^《》]*》"
+    r"\"[^\"]*\"|“[^“”]*”|„[^„“”]*[“”]|”[^“”]*“|«[^«»]*»|»[^«»]*«|「[^「」]*」|『[^『』]*』|《[^《》]*》"
     r"|(?<!\w)['‘](?:[^'’‘]|['’](?=\w))*['’](?!\w)")
 QUOTE = "\ufffc"
 """What stands for a quotation. It counts as one word that states something."""

@@ -70,7 +70,7 @@ STYLES: Sequence[Style] = (
     Style(re.compile(rf"\[\s*({LISTED})\s*\]{LINK}", re.I), _listed),
     Style(re.compile(rf"[\[［【]\s*({LISTED})\s*[\]］】](?!\()", re.I), _listed),
     Style(re.compile(rf"[(（]\s*({CALLED}{NUMBERS}(?:\s*[,;，；、&]\s*{NAMED})*)\s*[)）]", re.I), _listed),
-    Style(re.compile(rf"{AFTER_A_WORD}[{SUPERSCRIPT_DIGITS}]{{1,3}}(?:[,⁻–-][{SUPERSCRIPT_DIGITS}]{{1,3}})*"), _raised),
+    Style(re.compile(rf"{AFTER_A_WORD} ?[{SUPERSCRIPT_DIGITS}]{{1,3}}(?:[,⁻–-][{SUPERSCRIPT_DIGITS}]{{1,3}})*"), _raised),
 )
 """The styles that frameworks and people write, the most specific first; where two match, the first counts."""
 PARENTHESES = Style(

@@ -227,7 +227,7 @@ def unknown_refusals(in_doubt: Mapping[str, int]) -> str:
     """Say how many answers are left out of the rate of refusals. `in_doubt`: their numbers by language."""
     languages = ", ".join(f"{count:,} in {language}" if language != "unsure" else f"{count:,} in a language that is unsure"
                           for language, count in sorted(in_doubt.items(), key=lambda item: (-item[1], item[0])))
-    return (f"refusal: {sum(in_doubt.values()):,} answers are left out, since it is unknown whether they decline: {languages}. "
+    return (f"refusal: answers left out, since it is unknown whether they decline: {sum(in_doubt.values()):,} ({languages}). "
             f"Refusals are recognized in {names()}")
 
 

@@ -50,6 +50,7 @@ from tests.playing import kinds, played
         ("It opened long ago (1889).", [("It opened long ago (1889).", ())]),
         ("A is b [1]. There are two doors (2).", [("A is b.", (1,)), ("There are two doors (2).", ())]),
         ("The tower is tall.¹ It is old².", [("The tower is tall.", (1,)), ("It is old.", (2,))]),
+        ("The office opens at five ¹.", [("The office opens at five.", (1,))]),
         ("It is tall¹,². It covers 10² or 5 km².", [("It is tall.", (1, 2)), ("It covers 10² or 5 km².", ())]),
         ("It is tall<sup>1</sup>. It is old<sup>[2, 3]</sup>.", [("It is tall.", (1,)), ("It is old.", (2, 3))]),
         ("It covers 5 m<sup>2</sup>.", [("It covers 5 m<sup>2</sup>.", ())]),
