@@ -135,7 +135,10 @@ def test_a_row_that_cannot_be_read_is_a_row(finished: Finished) -> None:
 
 
 def test_labels_tell_metric_and_outcome(finished: Finished) -> None:
-    assert finished.scores["tower", GROUP_A, "faithfulness"]["label"] == "QUALITY_GOOD.FAITHFULNESS_PASS"
+    labels = {row["score"]: row["label"] for (_, _, metric), row in finished.scores.items() if metric == "faithfulness"}
+    assert labels[1.0] == "QUALITY_GOOD.FAITHFULNESS_PASS"
+    assert labels[0.5] == "QUALITY_BAD.FAITHFULNESS_FAIL", "half of an answer made up is no good answer"
+    assert labels[None] is None
     assert finished.scores["zh", GROUP_B, "faithfulness"]["label"] == "QUALITY_BAD.FAITHFULNESS_FAIL"
 
 
