@@ -75,6 +75,15 @@ class Forecast:
     examples: Sequence[tuple[str, str]]
     sample: Mapping[str, Any] | None = None
     repeats: int = 0
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def short(self) -> list[str]:
+        """The limits of the config that are less than what a run will take."""
+        tokens = self.totals["prompt_tokens"].value + self.totals["completion_tokens"].value
+        needed = {"max_prompts": self.totals["prompts"].value, "max_tokens": tokens, "max_hours": self.hours,
+                  "max_cost": self.cost.value if self.cost else 0.0}
+        return [name for name, limit in self.limits.items() if limit < needed[name]]
 
     @property
     def batch_cost(self) -> Estimate | None:
@@ -100,7 +109,7 @@ def forecast(config: Config) -> Forecast:
     totals = {name: dry.estimated(name, rows) for name in COUNTED}
     known = all(endpoint.price is not None for endpoint in plan.endpoints())
     return Forecast(rows, dry.played, totals, totals["cost"] if known else None, _hours(plan, totals), dry.examples,
-                    sample, plan.repeats)
+                    sample, plan.repeats, config.limits.by_name())
 
 
 def _chosen(by_fine: Mapping[int, int]) -> list[int]:
@@ -254,7 +263,11 @@ def lines(found: Forecast) -> Iterator[str]:
         yield f"cost: {_about(found.cost, 2)} live, {_about(found.batch_cost, 2)} in batches"
     if found.repeats:
         yield f"asked once more after the run, beside these: up to {found.repeats:,} prompts (judge.repeat)"
-    yield f"time at the limits, with {REPLY_S:g} s a reply: {found.hours:.2f} h"
+    minutes = f"{60 * found.hours:.1f} min" if found.hours < 1 else f"{found.hours:.1f} h"
+    yield f"time at the limits, with {REPLY_S:g} s a reply: {minutes}"
+    for name in found.short:
+        yield (f"limits.{name} is {found.limits[name]:g}, less than this takes: what is left then fails with BUDGET. "
+               f"Raise it, or judge a part of the rows (sample)")
     for kind, text in found.examples:
         yield f"\n--- {kind} ---\n{text}"
 

@@ -89,7 +89,7 @@ class Rounds:
             if count:
                 limit, share = self._affordable(size)
                 if limit is not None:
-                    unanswered = ("BUDGET", f"limits.{limit} is reached")
+                    unanswered = ("BUDGET", f"limits.{limit} is reached; raise it and run again to go on")
                     count = int(share * count)
                     missing = passes.some(missing, count)
             awaited = [waiting[index] for index in needed]

@@ -87,6 +87,7 @@ def test_values_with_signs_and_blanks_are_named_as_they_are() -> None:
 @pytest.mark.parametrize(("text", "lines", "said"), [
     ("any worsens in tenant=acne", PARTS, "tenant has no such value; its values are acme, umbrella, null"),
     ("any worsens in region", PARTS, "no slice of both runs is called 'region'; those are tenant, language"),
+    ("any worsens in region=north", PARTS, "no slice of both runs is called 'region'; those are tenant, language"),
     ("any worsens in tenant", PARTS[:1], "no slice in common"),
     ("any worsens in", PARTS, "any worsens in tenant=acme"),
 ])

@@ -289,7 +289,7 @@ def test_complaints_may_be_a_value_of_a_slice() -> None:
     ({"preset": ["strict"]}, ["diagnosis.preset"]),
     ({"lo": 0.3}, ["diagnosis.lo", "did you mean low"]),
     ({"complaints": 3}, ["diagnosis.complaints", "found 3"]),
-    ({"complaints": {"thumb": "down"}}, ["diagnosis.complaints.thumb is no slice of this config", "lang"]),
+    ({"complaints": {"thumb": "down"}}, ["complaints.thumb is no slice of this config", "lang. Add the column to slices"]),
     ({"complaints": {}}, ["complaints is a share, or one slice and its value"]),
     ({"complaints": {"lang": False}}, ["diagnosis.complaints", "string", "found False"]),
     ("strict", ["diagnosis"]),
@@ -314,3 +314,20 @@ def test_what_is_low_names_its_metrics() -> None:
     [told] = found({"tool_call_f1": BAD, "goal_achievement": 0.3, "turn_efficiency": GOOD})
     assert [one["metric"] for one in told["evidence"]] == ["tool_call_f1", "goal_achievement"]
     assert told["finding"] == "Scores are low, and the rules know no cause."
+
+
+@pytest.mark.parametrize(("lost", "averages", "code", "said"), [
+    (F, {F: GOOD, A: BAD, C: GOOD}, "OFF_POINT", ""),
+    (C, {F: BAD, C: GOOD}, "UNSUPPORTED", ""),
+    (R, {R: GOOD, C: BAD}, "IRRELEVANT", ""),
+    (F, {F: GOOD, "answer_correctness": BAD}, "UNEXPLAINED", ""),
+    (F, {C: GOOD, F: GOOD, A: GOOD}, "UNMEASURED", "; failed for the most part: faithfulness"),
+    (F, {C: GOOD, F: GOOD}, "UNMEASURED", "; not measured: answer relevance; failed for the most part: faithfulness"),
+    (F, {F: GOOD}, None, ""),
+])
+def test_what_failed_for_the_most_part_is_not_praised(lost: str, averages: dict[str, float], code: str | None, said: str) -> None:
+    rows = [row(name, average, failed=61 if name == lost else 0) for name, average in averages.items()]
+    told = [one.to_dict(1) for one in diagnosed(plan(*averages), rows, Diagnosis(), None)]
+    assert [one["code"] for one in told] == ([code] if code else [])
+    assert all(shown["share"] or shown["metric"] != lost for one in told for shown in one["evidence"])
+    assert all("although" not in one["finding"] and one["finding"].endswith(f"{said}.") for one in told)

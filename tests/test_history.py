@@ -115,6 +115,16 @@ def test_a_person_sees_tables_arrows_and_changes(output: Path) -> None:
     assert "0.600 ↓0.200" in narrow  # the run before is not shown, and yet known
 
 
+def test_a_run_whose_judgements_failed_shows_the_range_that_its_page_shows(tmp_path: Path) -> None:
+    made(tmp_path, "01", {"faithfulness": 0.9})
+    path = tmp_path / "runs" / "01" / "summary.json"
+    summary = json.loads(path.read_text())
+    for group in summary["metrics_score"].values():
+        group["stats"]["faithfulness"] |= {"ci_low": None, "ci_high": None, "likely_low": 0.125, "likely_high": 1.0}
+    path.write_text(json.dumps(summary))
+    assert "0.125–1.000" in rageval("history", str(tmp_path), "--metric", "faithfulness").stdout
+
+
 def test_figures_are_written_as_parquet(output: Path) -> None:
     done = rageval("history", str(output), "--write", "--last", "1", "--metric", "faithfulness")
     assert done.returncode == 0, done.stderr

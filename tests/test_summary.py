@@ -121,3 +121,13 @@ def test_the_end_of_an_interval_at_0_or_1_is_exactly_there(average: float, n: in
 ])
 def test_the_likely_range(given: Any, likely: Any) -> None:
     assert likely_range(*given) == likely
+
+
+def test_the_terminal_shows_what_failed_in_a_slice() -> None:
+    from rageval_spark.report.terminal import _slices
+
+    rows = [{"field_group": "a", "slice": "team", "slice_value": value, "metric": "faithfulness", "score_average": average,
+             "score_count": count, "n_failed": failed} for value, average, count, failed in
+            (("x", 0.5, 4, 26), ("y", 1.0, 30, 0), ("z", None, 0, 2))]
+    [table] = _slices(rows, set(), False)
+    assert [list(column.cells) for column in table.columns[1:]] == [["0.500 (4, 26 failed)"], ["1.000 (30)"], ["– (0, 2 failed)"]]

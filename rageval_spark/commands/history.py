@@ -119,7 +119,7 @@ def _averages(entries: Sequence[Entry], only: str | None) -> Iterator[tuple[str,
 
 
 def _more(figures: Mapping[str, Any]) -> list[str]:
-    interval = "–".join(number(figures[end]) for end in ("ci_low", "ci_high") if figures[end] is not None)
+    interval = "–".join(number(figures[end]) for end in ("likely_low", "likely_high") if figures[end] is not None)
     return [interval, number(figures["pass_rate"]), *(str(figures[name]) for name in ("count", "n_skipped", "n_failed"))]
 
 

@@ -100,7 +100,7 @@ class MonitorConfig(Config):
         for name, alert in self.alerts.items():
             if unknown := [column for column in alert.slices if column not in self.slices]:
                 raise ValueError(f"alerts.{name}.slices: {unknown[0]} is no slice of this config; its slices are "
-                                 f"{', '.join(self.slices) or 'none'}")
+                                 f"{', '.join(self.slices) or 'none'}. Add the column to slices")
             if alert.drop is not None and self.against is None:
                 raise ValueError(f"alerts.{name}.drop: give against, the folder of the run that it drops from")
         return self

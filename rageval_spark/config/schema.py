@@ -232,7 +232,7 @@ class Config(Settings):
         for name, gate in self.metric_gates.items():
             if unknown := [column for column in gate.slices if column not in self.slices]:
                 raise ValueError(f"gates.{name}.slices.{unknown[0]} is no slice of this config; its slices are "
-                                 f"{', '.join(self.slices) or 'none'}")
+                                 f"{', '.join(self.slices) or 'none'}. Add the column to slices")
             parts: dict[str, Figures] = {f"{name}.slices.{column}": part for column, part in gate.slices.items()}
             for where, part in ({name: gate} | parts if gate.given() or not parts else parts).items():
                 if not part.given():
@@ -246,7 +246,7 @@ class Config(Settings):
         named = self.diagnosis.complaints
         if isinstance(named, Mapping) and (unknown := [column for column in named if column not in self.slices]):
             raise ValueError(f"diagnosis.complaints.{unknown[0]} is no slice of this config; its slices are "
-                             f"{', '.join(self.slices) or 'none'}")
+                             f"{', '.join(self.slices) or 'none'}. Add the column to slices")
         return self
 
     @property

@@ -50,7 +50,7 @@ class Budget:
             if self.until is not None and self.clock() >= self.until:
                 self.reached = HOURS
             if self.reached:
-                raise JudgeFault("BUDGET", f"limits.{self.reached} is reached")
+                raise JudgeFault("BUDGET", f"limits.{self.reached} is reached; raise it and run again to go on")
             if all(self._expected(name) + (name == PROMPTS) <= self.granted[name] for name in self.limits
                    if prompt or name != PROMPTS):
                 break

@@ -82,7 +82,7 @@ def _of_figure(alert: Mapping[str, Any], row: Figure, direction: str, scale: int
         wanted = f"{'at most' if side == 'above' else 'at least'} {_worded(row['figure'], limit)}"
         said = f"{_where(row)}: {told(row, scale)}, {wanted} wanted"
         if not enough:
-            said += f"; of fewer than {alert['least']}, so that nothing is said"
+            said += f"; of fewer than {alert['least']}, so this raises no alert"
         yield Raised(row["figure"], str(row["day"]), row["slice"], row["slice_value"], row["value"] * scale, limit,
                      enough or None, said)
 
@@ -98,7 +98,7 @@ def _of_drop(alert: Mapping[str, Any], drift: Mapping[str, Any], direction: str)
         enough = drift["n_production"] >= alert["least"]
         said = f"{drift['said']}; at most {alert['drop']:.3f} worse wanted"
         yield Raised(drift["what"], None, None, None, drop, alert["drop"], enough or None,
-                     said if enough else f"{said}; of fewer than {alert['least']} scores, so that nothing is said")
+                     said if enough else f"{said}; of fewer than {alert['least']} scores, so this raises no alert")
 
 
 def told(row: Mapping[str, Any], scale: int = 1) -> str:

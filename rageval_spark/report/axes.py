@@ -65,7 +65,7 @@ class Reading:
 
     `low` and `high` are what it may be: its 95 % interval, widened by what judgements that failed could have made of it.
     `level` is by its `threshold`; `clear` where all of that lies on one side of it. `decides` is false for a metric without a
-    threshold of its own, such as word overlap, whose scores may be low although all is well.
+    threshold of its own, such as word overlap, whose scores may be low although all is well. `failed`: how many judgements did.
     """
 
     axis: str
@@ -79,6 +79,7 @@ class Reading:
     lower: bool = False
     heuristic: bool = False
     decides: bool = True
+    failed: int = 0
 
     @property
     def share(self) -> bool:
@@ -89,6 +90,11 @@ class Reading:
         if reaches(self.good, self._limits[-1]):
             return "high"
         return "low" if len(self._limits) == 1 or not reaches(self.good, self._limits[0]) else "middle"
+
+    @property
+    def praised(self) -> bool:
+        """Whether it is high, and no more judgements failed than succeeded."""
+        return self.level == "high" and (self.count is None or self.failed <= self.count)
 
     @property
     def good(self) -> float:
@@ -156,7 +162,7 @@ def _average(axis: str, row: Row, use: MetricUse, thresholds: Thresholds) -> Rea
     assert high is not None
     return Reading(axis, use.name, type(use.metric).name, row["average"], low, high, row["count"], thresholds,
                    use.metric.direction == "lower", isinstance(use.judge, EmbeddedJudge),
-                   use.threshold is not None)
+                   use.threshold is not None, row["n_failed"])
 
 
 def _unanswered(axis: str, row: Row, use: MetricUse, thresholds: Thresholds) -> Reading | None:

@@ -44,6 +44,11 @@ def _passes(metric: type[Metric]) -> str:
     return f"{'from' if metric.direction == 'higher' else 'up to'} {threshold:g}"
 
 
+def _at_ten(metric: type[Metric]) -> str:
+    """The default threshold on a scale to 10, which is half of that scale for all metrics."""
+    return "from 5" if metric.direction == "higher" else "up to 5"
+
+
 def _judge(metric: type[Metric]) -> str:
     """Whom it asks: nobody, any judge (the embedded one too), or a model."""
     kinds = set(_plain(metric).asks) - {"embed"}
@@ -65,7 +70,7 @@ def described(name: str) -> Iterator[str]:
     metric = NAMED[name]
     yield f"{metric.name}\n\n{inspect.getdoc(metric)}"
     yield f"Layer: {metric.layer}. Reads: {_reads(metric)}. Judge: {_judge(metric)}."
-    yield f"Passes: {_passes(metric)}, unless a config gives a threshold (on a scale of 10: half of it)."
+    yield f"Passes: {_passes(metric)}, unless a config gives a threshold (with `scale: 10`: {_at_ten(metric)})."
     yield "Parameters: " + (", ".join(map(_parameter, fields(metric))) or "none") + ". All metrics: threshold, judge, votes, as."
     if metric.several:
         yield f"A list of {' or '.join(metric.several)} stands for one metric each."

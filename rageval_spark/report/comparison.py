@@ -84,7 +84,8 @@ class Compared:
         low, high = self.found.low, self.found.high
         interval = f" [{low * scale:.3f}, {high * scale:.3f}]" if low is not None and high is not None else ""
         if self.verdict == NEGLIGIBLE:
-            return f"no difference that matters {on}: {d:+.3f}{interval}, {n}; chance hardly makes it, but it is small"
+            return (f"no difference that matters {on}: {d:+.3f}{interval}, {n}; more than chance, but less than what matters "
+                    f"(--min-effect)")
         if self.verdict == "no difference shown":
             detectable = (self.found.detectable or 0.0) * scale
             shown = "; too few samples to be sure" if abs(d) >= detectable > 0 else \

@@ -114,6 +114,7 @@ def _known_parts(part: str, lines: Sequence[Compared]) -> str:
         return "the two runs have no slice in common; give slices: [COLUMN] in the config of both"
     column = next((name for name in values if part.startswith(f"{name}=")), None)
     if column is None:
-        return f"no slice of both runs is called {part!r}; those are {', '.join(values)}"
+        unknown = part.partition("=")[0]
+        return f"no slice of both runs is called {unknown!r}; those are {', '.join(values)}"
     listed = ", ".join(list(values[column])[:LISTED]) + (" …" if len(values[column]) > LISTED else "")
     return f"{column} has no such value; its values are {listed}"

@@ -214,20 +214,22 @@ def _rules(at: Mapping[str, Reading]) -> Iterator[_Found]:
         return
     if correct and correct.level != "high":
         faithful = at.get(FAITHFULNESS)
-        yield (_Found("OUTDATED", [correct, faithful]) if faithful else
+        yield (_Found("OUTDATED", [correct, faithful]) if faithful and faithful.praised else
                _Found("UNEXPLAINED", [correct], [at.get(RECALL), at.get(RELEVANCE), at.get(UNANSWERED)]))
         return
     if low:
         return
     complaints = at.get(COMPLAINTS)
-    good = [one for one in at.values() if not one.share and one.level == "high" and one not in others]
+    good = [one for one in at.values() if not one.share and one.praised and one not in others]
     missing = [axis for axis in TRIAD if axis not in at]
-    clause = f"; not measured: {', '.join(missing)}" if missing else ""
+    failed = [axis for axis in TRIAD if axis in at and not at[axis].praised]
+    gaps = {"not measured": missing, "failed for the most part": failed}
+    clause = "".join(f"; {what}: {', '.join(axes)}" for what, axes in gaps.items() if axes)
     if complaints and complaints.level == "low":
         yield _Found("DRIFT", [complaints, *good], clause=clause)
     elif good:
-        below = [one for one in others if one.level != "high"] if missing else []
-        yield _Found("UNMEASURED" if missing else "HEALTHY", good, [at.get(UNANSWERED), complaints, *below], clause)
+        below = [one for one in others if one.level != "high"] if clause else []
+        yield _Found("UNMEASURED" if clause else "HEALTHY", good, [at.get(UNANSWERED), complaints, *below], clause)
 
 
 def _retrieval(at: Mapping[str, Reading]) -> Iterator[_Found]:
@@ -238,7 +240,7 @@ def _retrieval(at: Mapping[str, Reading]) -> Iterator[_Found]:
     if recall and recall.level == "low":
         yield _Found("NOT_FOUND", [recall])
     if relevance and relevance.level != "high" and not lost:
-        found = recall is not None and recall.level == "high"
+        found = recall is not None and recall.praised
         yield _Found("NOISY", [relevance], [recall]) if found else _Found("IRRELEVANT", [relevance])
 
 
@@ -249,20 +251,20 @@ def _generation(at: Mapping[str, Reading]) -> Iterator[_Found]:
     starved = retrieval is not None and retrieval.level == "low"
     declines = unanswered is not None and unanswered.level == "low" and not starved
     if unanswered and declines:
-        if retrieval and retrieval.level == "high":
+        if retrieval and retrieval.praised:
             yield _Found("UNANSWERED", [unanswered, retrieval])
         else:
             yield _Found("DECLINED", [unanswered], [retrieval], doubtful=True)
     if _lost(at):
         return
     if faithful and faithful.level != "high" and not _only_miscited(at):
-        fits = relevance is not None and relevance.level == "high"
+        fits = relevance is not None and relevance.praised
         yield _Found("UNSUPPORTED", [faithful], [relevance] if fits else (),
                      ", although what is retrieved fits the question" if fits else "")
     if noise and noise.level != "high":
         yield _Found("MISLED", [noise])
     if answers and answers.level != "high" and not (starved or declines):  # which make it low, too
-        keeps = faithful is not None and faithful.level == "high"
+        keeps = faithful is not None and faithful.praised
         yield _Found("OFF_POINT", [answers], [faithful] if keeps else (),
                      ", although they keep to what is retrieved" if keeps else "")
 
@@ -274,7 +276,7 @@ def _citations(at: Mapping[str, Reading]) -> Iterator[_Found]:
     if _only_miscited(at):
         yield _Found("MISCITED", [citations, correct] if correct else [citations], clause=", although the answers are right")
     elif faithful is None or faithful.level == "high":
-        apart = [faithful] if faithful and not _by_citations(faithful) else []
+        apart = [faithful] if faithful and faithful.praised and not _by_citations(faithful) else []
         yield _Found("MISCITED", [citations, *apart], clause=", although what is retrieved supports the answers" if apart else "")
 
 
@@ -287,7 +289,7 @@ def _lost(at: Mapping[str, Reading]) -> list[Reading]:
 def _only_miscited(at: Mapping[str, Reading]) -> bool:
     """Whether the answers are right, so that unsupported citations are the citations' fault."""
     faithful, correct = at.get(FAITHFULNESS), at.get(CORRECTNESS)
-    return correct is not None and correct.level == "high" and (faithful is None or _by_citations(faithful))
+    return correct is not None and correct.praised and (faithful is None or _by_citations(faithful))
 
 
 def _by_citations(faithful: Reading) -> bool:

@@ -17,7 +17,8 @@ READERS = 16
 """Files read at a time: an object store takes its time for each."""
 FILE = "history/runs.parquet"
 UNSCALED = {"average": "score_average", "min": "score_min", "max": "score_max", "std_dev": "score_std_dev",
-            **{name: name for name in ("p10", "p50", "p90", "ci_low", "ci_high", "average_low", "average_high", "threshold")}}
+            **{name: name for name in ("p10", "p50", "p90", "ci_low", "ci_high", "average_low", "average_high",
+                                      "likely_low", "likely_high", "threshold")}}
 """Figures that a summary has on its config's scale, with its names for them."""
 COUNTS = {"total": "total", "count": "score_count", "n_skipped": "n_skipped", "n_failed": "n_failed"}
 

@@ -133,10 +133,15 @@ def _slices(rows: Sequence[Mapping[str, Any]], lower: Set[str], several: bool) -
         title = labelled(f"by {column}", group, several)
         table = Table("average (scored)", *map(value, values), title=title, title_justify="left")
         for metric in dict.fromkeys(row["metric"] for row in mine):
-            cells = {row["slice_value"]: f"{number(row['score_average']) or '–'} ({row['score_count']})"
+            cells = {row["slice_value"]: f"{number(row['score_average']) or '–'} ({_counts(row)})"
                      for row in mine if row["metric"] == metric}
             table.add_row(metric + (" (lower is better)" if metric in lower else ""), *(cells.get(one, "") for one in values))
         yield table
+
+
+def _counts(row: Mapping[str, Any]) -> str:
+    """How many samples of a slice are scored, and how many judgements failed if any did."""
+    return f"{row['score_count']}, {row['n_failed']} failed" if row["n_failed"] else str(row["score_count"])
 
 
 def _gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rageval_spark.config import Config, parse
+from rageval_spark.config.schema import Limits
 from rageval_spark.forecast import Forecast, answered, forecast, lines
 from rageval_spark.metric import Reply, play, played
 from rageval_spark.metrics import CATALOGUE
@@ -74,6 +75,13 @@ def test_it_is_told_with_three_prompts(of: Config) -> None:
     assert "in batches" in said
     assert said.count("\n--- ") == 3
     assert "<data-" in said
+    assert "limits." not in said
+    assert "a reply: 0." in said
+    few = of.model_copy(update={"limits": Limits(max_prompts=40, max_tokens=10**9, max_cost=0.001)})
+    said = "\n".join(lines(forecast(few)))
+    assert "limits.max_prompts is 40, less than this takes" in said
+    assert "limits.max_cost is 0.001, less" in said
+    assert "limits.max_tokens" not in said
 
 
 @pytest.mark.parametrize("name", [name for name, metric in CATALOGUE.items() if metric.asks])

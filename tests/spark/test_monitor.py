@@ -153,7 +153,7 @@ def test_columns_that_are_not_there_leave_figures_out(spark: SparkSession, tmp_p
     ({"empty_retrieval": {"limit": 0.4, "least": 4}, "rows": 5, "citation_hit": {"below": 0.6, "least": 1}}, 0, []),
     ({"empty_retrieval": {"limit": 0.2, "least": 4}}, 1, [
         f"ALERT: empty_retrieval (questions for which no chunk was retrieved) on {FRI}: 40.0 % (2 of 5 rows), at most 20.0 %"]),
-    ({"empty_retrieval": 0.05}, 0, ["note: empty_retrieval", "of fewer than 10, so that nothing is said"]),
+    ({"empty_retrieval": 0.05}, 0, ["note: empty_retrieval", "of fewer than 10, so this raises no alert"]),
     ({"citation_hit": {"limit": 0.9, "least": 3}, "rows": 100}, 1, ["at least 90.0 %", f"rows on {FRI}: 5, at least 100 wanted"]),
     ({"refusal": {"above": 0.2, "least": 1, "sure": True}}, 0, []),
     ({"negative_feedback": {"above": 0.4, "least": 1, "slices": ["tenant"]}}, 1, [f"on {FRI} in tenant b: 50.0 %"]),
@@ -195,7 +195,7 @@ def test_a_monitor_is_called_as_its_file_unless_it_has_a_name(tmp_path: Path) ->
     ({"alerts": {"empty_retrieval": {}}}, (), "give a number, or below, above or drop"),
     ({"alerts": {"refusal": {"drop": 0.1}}}, (), "give against"),
     ({"alerts": {"question_length_drift": 0.1}}, (), "give against, the folder of an offline run"),
-    ({"alerts": {"refusal": {"above": 1, "slices": ["language"]}}}, (), "language is no slice of this config; its slices are"),
+    ({"alerts": {"refusal": {"above": 1, "slices": ["language"]}}}, (), "its slices are none. Add the column to slices"),
     ({"alerts": {"refusal": 30}}, (), "alerts.refusal.limit is at most 1, which is all: 0.3 is 30 %; found 30"),
     ({"alerts": {"faithfulness": {"below": 7}}, "evaluate": [{"metrics": ["faithfulness"]}], "judge": {"provider": "embedded"}},
      (), "alerts.faithfulness.below is at most 1, the scale of the scores; found 7"),
