@@ -16,7 +16,7 @@ from rageval_spark.judges.endings import ending_of
 from rageval_spark.judges.messages import reply_text, usage_of
 from rageval_spark.judges.server_errors import THROTTLED as THROTTLED
 from rageval_spark.judges.server_errors import Unanswered as Unanswered
-from rageval_spark.judges.server_errors import error_in_success, start_of
+from rageval_spark.judges.server_errors import error_in_success, no_answer, start_of
 from rageval_spark.judges.server_errors import refused as refused
 from rageval_spark.judges.server_errors import retry_after_s as retry_after_s
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
@@ -99,13 +99,18 @@ def completion(body: bytes, latency_ms: float) -> Completion:
     try:
         payload = json.loads(body)
         choice = payload["choices"][0]
-        message = choice["message"] if "message" in choice else {"content": choice["text"]}
+        reported = choice.get("finish_reason"), payload.get("model"), payload.get("system_fingerprint")
+        finish_reason, model, fingerprint = map(_string, reported)
+        failure = choice.get("error")
+        # a reply that was filtered or cut before its first word may have no message at all
+        message = choice.get("message")
+        if message is None:
+            message = {} if ending_of(finish_reason) else {"content": choice["text"]}
         text, declined, elsewhere = reply_text(message)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        raise Unanswered("JUDGE_HTTP", f"the server's answer is no chat completion: {start_of(body)}",
-                         transient=True) from None
-    reported = choice.get("finish_reason"), payload.get("model"), payload.get("system_fingerprint")
-    finish_reason, model, fingerprint = map(_string, reported)
+        raise no_answer(body, f"the server's answer is no chat completion: {start_of(body)}") from None
+    if failure:
+        raise no_answer(_quoted({"error": failure}).encode(), f"the server broke its reply off: {failure}")
     if ending_of(finish_reason) == "failed":
         raise Unanswered("JUDGE_HTTP", f"the server broke its reply off (finish_reason {finish_reason!r})", transient=True)
     if declined:
@@ -139,8 +144,7 @@ def embeddings(body: bytes, expected: int, latency_ms: float) -> tuple[list[np.n
         vectors = [_vector(row["embedding"]) for row in data]
         places = [row.get("index", place) for place, row in enumerate(data)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise Unanswered("JUDGE_HTTP", f"the server's answer holds no embeddings: {start_of(body)}",
-                         transient=True) from None
+        raise no_answer(body, f"the server's answer holds no embeddings: {start_of(body)}") from None
     if len(vectors) != expected:
         raise Unanswered("JUDGE_HTTP", f"{expected} texts were sent, {len(vectors)} embeddings came", transient=True)
     by_place = dict(zip(places, vectors, strict=True)) if all(type(place) is int for place in places) else {}
