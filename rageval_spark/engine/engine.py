@@ -83,6 +83,10 @@ class Engine:
                       "retry_s": round(self._attempts.retrying_s, 1)},
         }
 
+    def forms(self) -> dict[HttpJudge | HttpEmbeddings, Transport]:
+        """The forms in which the endpoints are asked by now."""
+        return {endpoint: desk.transport for endpoint, desk in self._desks.items()}
+
     async def score(self, use: MetricUse, sample: Sample, place: Place) -> Score:
         """Play one metric over one sample. Raises window.Closed where the run is stopped meanwhile."""
         if isinstance(use.judge, EmbeddedJudge):
