@@ -189,15 +189,28 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
     if not isinstance(said, Mapping) or not isinstance(said.get("custom_id"), str):
         raise ValueError("it has no custom_id")
     response, fault = said.get("response"), said.get("error")
-    if isinstance(response, Mapping) and response.get("body") is not None:
-        content = response["body"]
-        body = well_formed(content if isinstance(content, str) else _quoted(content)).encode()
-        status = _status_of(response)
+    response = response if isinstance(response, Mapping) else {}
+    content, status = response.get("body"), _status_of(response)
+    if content is None:  # offline engines and people leave a level or two out
+        content = next((bare for bare in (response, said.get("body")) if isinstance(bare, Mapping) and _is_answer(bare)), None)
+    if content is None and fault:
+        content = {"error": fault}
         if status < 300:
-            return said["custom_id"], error_in_success(body) or body
-        return said["custom_id"], refused(status, {}, body)
-    reason = fault.get("message") or fault.get("code") if isinstance(fault, Mapping) else fault
-    return said["custom_id"], Unanswered("JUDGE_HTTP", well_formed(f"the batch brought no answer: {reason}"), transient=True)
+            refusal = error_in_success(_quoted(content).encode())
+            assert refusal is not None
+            refusal.reason = well_formed(refusal.reason.replace("HTTP 200 with an error", "the batch brought no answer", 1))
+            return said["custom_id"], refusal
+    if content is None and status < 300:
+        reason = "the batch brought no answer: the line has neither an answer under response.body nor an error"
+        return said["custom_id"], Unanswered("JUDGE_HTTP", reason, transient=True)
+    body = well_formed(content if isinstance(content, str) else _quoted(content)).encode()
+    if status < 300:
+        return said["custom_id"], error_in_success(body) or body
+    return said["custom_id"], refused(status, {}, body)
+
+
+def _is_answer(value: Mapping[str, Any]) -> bool:
+    return "choices" in value or "data" in value
 
 
 def _status_of(response: Mapping[str, Any]) -> int:
@@ -207,4 +220,4 @@ def _status_of(response: Mapping[str, Any]) -> int:
         return 200
     if isinstance(status, str) and status.isdecimal():
         status = int(status)
-    return status if isinstance(status, int) and status >= 200 else 500
+    return int(status) if isinstance(status, (int, float)) and status >= 200 and status == status // 1 else 500
