@@ -172,13 +172,20 @@ def test_ids_without_a_usable_decision_are_not_asked_for_either() -> None:
     assert "not asked: 3" in fault.reason
 
 
+@pytest.mark.parametrize("id", ["x", None, 1.5, True])
+def test_a_decision_too_many_whose_id_cannot_be_read_makes_the_reply_unacceptable(id: Any) -> None:
+    fault, _ = failed(verify(2), *[verdicts((id, 0), (1, 1), (2, 1))] * 3)
+    assert (fault.code, fault.partial) == ("JUDGE_SCHEMA", {})
+
+
 def test_ids_that_a_repair_no_longer_asks_are_dropped() -> None:
     value, _, turns = answered(verify(3), verdicts((1, 1), (2, 0)), verdicts((1, 0), (2, 1), (3, 1)))
     assert {id: decision.value for id, decision in value.items()} == {1: 1, 2: 0, 3: 1}
     assert len(turns) == 2
 
 
-@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS"])
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "max-tokens", "maxTokens", "FINISH_REASON_LENGTH",
+                                    "max_tokens_exceeded"])
 def test_a_cut_reply_is_asked_again_with_twice_the_budget(reason: str) -> None:
     whole = verdicts((1, 0), (2, 0))
     value, answer, turns = answered(verify(2), cut(verdicts((1, 1)), reason=reason), whole, budget=50)
@@ -297,7 +304,8 @@ def test_the_claims_of_a_long_text_are_listed_in_halves() -> None:
 @pytest.mark.parametrize(
     "reason",
     ["content_filter", "safety", "SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "refusal", "sensitive",
-     "content_filter: SAFETY", "FinishReason.SAFETY", "guardrail_intervened"],
+     "content_filter: SAFETY", "FinishReason.SAFETY", "guardrail_intervened",
+     "content-filter", "ContentFilter", "IMAGE_PROHIBITED_CONTENT", "ERROR_TOXIC"],
 )
 def test_a_filtered_reply_is_not_asked_again(reason: str) -> None:
     fault, turns = failed(REFUSAL, Completion('{"refused": 1}', reason, usage=SPENT))

@@ -158,6 +158,43 @@ def test_other_statuses_count_as_the_form_if_their_words_are_about_it(status: in
     assert len(server.requests) == 2
 
 
+@pytest.mark.parametrize(("status", "words"), [
+    (403, "Access denied: response_format json_schema is not enabled for your account"),
+    (400, "Permission denied: structured output needs another tier"),
+    (200, "json_schema response format not supported"),
+])
+def test_a_form_that_is_not_permitted_is_no_wrong_key(status: int, words: str, server: JudgeServer) -> None:
+    refuse(server, takes_only("json_object", "text", words=words), status)
+    body = json.dumps({"error": {"message": words}})
+    if status == 200:
+        server.always("*", lambda request: Answer(body=body) if format_of(request.body) == "json_schema" else Answer())
+    assert check_judge(judge_at(server.url), KEY) == Transport("json_object")
+    assert len(server.requests) == 2
+
+
+def test_a_server_that_fails_at_a_system_message_without_words_is_asked_without(server: JudgeServer) -> None:
+    refuse(server, no_system("Internal Server Error"), 500)
+    assert check_judge(judge_at(server.url, max_attempts=2), KEY) == Transport(system=False)
+
+
+@pytest.mark.parametrize("useless", [
+    Answer(content=""),
+    Answer(content="\n\n\n", finish_reason="length"),
+    Answer(content='{"answer": "yes"}'),
+    Answer(500, {"error": {"message": "Internal Server Error"}}),
+])
+def test_one_sample_is_scored_though_the_server_takes_a_format_and_answers_nothing_of_use(
+        useless: Answer, server: JudgeServer) -> None:
+    server.always("*", lambda request: useless if format_of(request.body) == "json_schema" else Answer())
+    assert score(Faithfulness(), SAMPLE, judge_at(server.url, max_attempts=1)).value == 0.5
+
+
+def test_one_sample_whose_prompts_alone_fail_is_not_scored_twice(server: JudgeServer) -> None:
+    server.always("list_claims", Answer(content="I give up."))
+    assert score(Faithfulness(), SAMPLE, judge_at(server.url)).code == "JUDGE_PARSE"
+    assert [request.kind for request in server.requests] == ["list_claims"] * 3 + ["detect_refusal"]
+
+
 def test_a_server_that_fails_at_a_schema_without_words_is_asked_for_json(server: JudgeServer) -> None:
     refuse(server, takes_only("json_object", "text", words="Internal Server Error"), 500)
     assert check_judge(judge_at(server.url, max_attempts=2), KEY) == Transport("json_object")
@@ -219,6 +256,12 @@ def test_what_the_user_set_and_the_server_does_not_take_is_reported(
     refuse(server, without("seed", "Unknown parameter: 'seed'."))
     assert check_judge(judge_at(server.url, seed=7), KEY).dropped == {"seed"}
     assert "does not take seed" in caplog.text
+
+
+def test_what_one_sample_is_asked_without_is_reported_too(server: JudgeServer, caplog: pytest.LogCaptureFixture) -> None:
+    refuse(server, without("temperature", "temperature is not supported by this model"))
+    assert score(Faithfulness(), SAMPLE, judge_at(server.url, temperature=0.7)).value == 0.5
+    assert "does not take temperature" in caplog.text
 
 
 EMBEDDERS: dict[str, tuple[Complaint, Transport]] = {

@@ -76,6 +76,15 @@ THINKING = {
     "scratchpad": (f"<scratchpad>{DRAFT}?", "</scratchpad>", FINAL),
     "reflection": (f"<reflection>{DRAFT}?", "</reflection>", FINAL),
     "Seed": (f"<seed:think>{DRAFT}?", "</seed:think>", FINAL),
+    "MiniMax": (f"<mm:think>{DRAFT}?", "</mm:think>", FINAL),
+    "tags of several words": (f"<chain_of_thought>{DRAFT}?", "</chain_of_thought>", FINAL),
+    "tags named after a field": (f"<reasoning_content>{DRAFT}?", "</reasoning_content>", FINAL),
+    "draft": (f"<draft>{DRAFT}?", "</draft>", FINAL),
+    "tokens": (f"<|thinking|>{DRAFT}?", "<|/thinking|>", FINAL),
+    "square brackets": (f"[Reasoning]{DRAFT}?", "[/Reasoning]", FINAL),
+    "Open WebUI": (f'<details type="reasoning" done="true">\n> {DRAFT}?', "</details>", FINAL),
+    "fence": (f"```thinking\n{DRAFT}?\n", "```", f"\n{FINAL}"),
+    "MedGemma": (f"<unused94>thought\n{DRAFT}?", "<unused95>", FINAL),
     "Magistral": (f"[THINK]{DRAFT}?", "[/THINK]", FINAL),
     "Harmony": (f"<|channel|>analysis<|message|>{DRAFT}?", "<|end|><|start|>assistant<|channel|>final<|message|>", FINAL),
     "Harmony with a constraint": (
@@ -238,6 +247,10 @@ LONG = {
     "names of channels": "assistantanalysis ",
     "tags that are not closed": "<think ",
     "fences": "```json\n",
+    "fences of thinking": "```thinking\n",
+    "thinking in tokens": "<|think|>",
+    "long names of tags": "<aaaaaaaaaaaaaaaaaaaaaaaa",
+    "details": "<details type=",
     "Python": "{'a': True}, ",
 }
 

@@ -186,6 +186,8 @@ class Desk:
         if self._search is not search:
             return
         if answered:
+            if search.form.dropped != self.transport.dropped:
+                dialect.report_ignored(self.endpoint, search.form)
             self.transport = search.form
             self._proven = {search.kind}
             if isinstance(self.endpoint, HttpJudge):

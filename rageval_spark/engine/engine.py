@@ -27,7 +27,7 @@ from rageval_spark.judges.conversation import Answer, Completion, Turn, budget_r
 from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.http import post
 from rageval_spark.judges.server_errors import Unanswered
-from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
+from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply
 from rageval_spark.prompts import length
 from rageval_spark.prompts.embedding import Embed
@@ -82,6 +82,10 @@ class Engine:
                       "rate_s": round(sum(window.paced_s for window in windows), 1),
                       "retry_s": round(self._attempts.retrying_s, 1)},
         }
+
+    def forms(self) -> dict[Endpoint, Transport]:
+        """The forms in which the endpoints are asked by now."""
+        return {endpoint: desk.transport for endpoint, desk in self._desks.items()}
 
     async def score(self, use: MetricUse, sample: Sample, place: Place) -> Score:
         """Play one metric over one sample. Raises window.Closed where the run is stopped meanwhile."""

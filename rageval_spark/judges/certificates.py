@@ -30,7 +30,12 @@ def read_roots(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) 
         return ""
     if endpoint.ca_bundle is not None:
         return _read(Path(endpoint.ca_bundle).expanduser(), "ca_bundle")
-    named = [(name, environment[name].strip()) for name in VARIABLES if environment.get(name, "").strip()]
+    named = [
+        (name, place.strip())
+        for name in VARIABLES
+        for place in (environment.get(name, "").split(os.pathsep) if name == "SSL_CERT_DIR" else [environment.get(name, "")])
+        if place.strip()
+    ]
     return "\n".join(dict.fromkeys(_read(Path(value), f"the environment variable {name}") for name, value in named))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,8 @@ from typing import Any, Literal
 from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.judges.server_words import KEY, MODEL, NO_CREDIT
 from rageval_spark.judges.settings import Endpoint, HttpJudge, ReplyFormat
+
+log = logging.getLogger(__name__)
 
 FORMATS: tuple[ReplyFormat, ...] = ("json_schema", "json_object", "text")
 SchemaForm = Literal["strict", "string_enums", "loose"]
@@ -107,12 +110,22 @@ def budget_variations() -> list[Variation]:
     return [Variation(_words("max_?(completion_?)?tokens"), _other_budget)]
 
 
+def report_ignored(endpoint: Endpoint, form: Transport) -> None:
+    """Log what the user set and a form leaves out."""
+    chosen = {*endpoint.extra_body, "seed", "dimensions"}
+    if isinstance(endpoint, HttpJudge):
+        chosen |= {"temperature"} if endpoint.temperature else set()
+        chosen |= {form.budget_name} if endpoint.max_output_tokens else set()
+    if ignored := sorted(form.dropped & chosen):
+        log.warning("%s at %s does not take %s; it is asked without", endpoint.model, endpoint.base_url, ", ".join(ignored))
+
+
 def _words(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.I)
 
 
 def _drop(name: str, *, words: str | None = None, chosen: bool = False) -> Variation:
-    pattern = _words(words) if words else _words(rf"(?<![\w.]){re.escape(name)}(?!\w)")
+    pattern = _words(words) if words else _words(rf"(?<![\w.])(?:body\.)?{re.escape(name)}(?!\w)")
 
     def change(form: Transport) -> Transport | None:
         return None if name in form.dropped else replace(form, dropped=form.dropped | {name})
@@ -143,13 +156,15 @@ def may_be_about_the_form(refusal: Unanswered) -> bool:
     if refusal.code != "JUDGE_HTTP" or refusal.budget_too_large:
         return False
     text = _text(refusal)
-    if NO_CREDIT.search(text) or KEY.search(text) or refusal.error.get("param") == "model":
+    if NO_CREDIT.search(text) or refusal.error.get("param") == "model":
+        return False
+    if KEY.search(text) and not names_a_form(refusal):
         return False
     if MODEL.search(text) and (refusal.status == 404 or not names_a_form(refusal)):
         return False
     if refusal.status in (400, 415, 422, 501):
         return True
-    return refusal.status in (403, 404, 405, 500) and names_a_form(refusal)
+    return refusal.status in (200, 403, 404, 405, 500) and names_a_form(refusal)
 
 
 def names_a_form(refusal: Unanswered) -> bool:

@@ -9,25 +9,25 @@ from typing import Literal
 Ending = Literal["cut", "filtered", "failed"]
 
 _WORDS: Mapping[Ending, str] = {
-    # by the output limit: OpenAI, vLLM, Anthropic, Gemini, Mistral, Cohere, TGI and gateways to them
-    "cut": "length max_tokens max_output_tokens model_length max_length token_limit model_context_window_exceeded "
-    "context_length context_window_exceeded incomplete",
     # by a content filter, or by the model itself: OpenAI, Azure, Gemini, Anthropic, Bedrock, Cohere, Zhipu, Alibaba
-    "filtered": "content_filter content_filtered content_filtering safety image_safety prohibited_content recitation blocklist "
-    "spii refusal guardrail_intervened error_toxic toxic sensitive moderation data_inspection_failed",
+    "filtered": "content_filter content_filtered content_filtering safety prohibited_content recitation blocklist "
+    "spii refusal guardrail guardrail_intervened toxic sensitive moderation data_inspection_failed",
+    # by the output limit: OpenAI, vLLM, Anthropic, Gemini, Mistral, Cohere, TGI and gateways to them
+    "cut": "length max_tokens max_output_tokens token_limit context_window_exceeded incomplete",
     # because the server failed: whatever came until then is no answer
-    "failed": "error error_limit failed abort aborted cancelled canceled cancel interrupted timeout network_error internal_error "
-    "server_error insufficient_system_resource malformed_function_call malformed_response unexpected_tool_call",
+    "failed": "error failed failure abort aborted cancelled canceled cancel interrupted timeout "
+    "insufficient_system_resource malformed_function_call malformed_response unexpected_tool_call",
 }
-_ENDINGS: dict[str, Ending] = {word: ending for ending, words in _WORDS.items() for word in words.split()}
+_ENDINGS = [
+    (ending, re.compile("|".join(rf"(?<![a-z]){word}(?![a-z])" for word in words.split()))) for ending, words in _WORDS.items()
+]
 
 
 def ending_of(finish_reason: str | None) -> Ending | None:
     """Return how a reply ended before its time, or None if it did not, or if nothing is known about the reason.
 
-    Gateways put a server's own reason before or behind the general one ("content_filter: SAFETY", "FinishReason.SAFETY").
+    Gateways put a server's own reason before or behind the general one ("content_filter: SAFETY", "FinishReason.SAFETY"), and
+    write the words in their own way ("MAX_TOKENS", "max-tokens", "maxTokens").
     """
-    for word in re.split(r"[^a-z_]+", (finish_reason or "").casefold()):
-        if word in _ENDINGS:
-            return _ENDINGS[word]
-    return None
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]+", "_", finish_reason or "").casefold()
+    return next((ending for ending, known in _ENDINGS if known.search(words)), None)

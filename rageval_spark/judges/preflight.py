@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
@@ -23,8 +22,6 @@ from rageval_spark.judges.settings import Endpoint, HttpEmbeddings, HttpJudge
 from rageval_spark.judges.wire import ChatWire, completion, embeddings, embeddings_body, embeddings_parameters
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.rendering import Rendered, Rendering
-
-log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
 PROBE = DetectRefusal("Which day follows Monday?", "Tuesday follows Monday.")
@@ -148,7 +145,7 @@ class _Check:
         if dialect.may_be_about_the_form(first):
             forms = dialect.search(start, first, dialect.variations(self._endpoint), sent)
         elif first.status == 500:
-            forms = _plainer_formats(start)  # some servers fail at a schema without a word about it
+            forms = _plainer_forms(start)  # some servers fail at a schema, or at a system message, without a word about it
             attempts = 1
         else:
             raise self._refused(first)
@@ -190,10 +187,7 @@ class _Check:
 
     def _report(self, form: Transport) -> None:
         """Say what the user set and the server does not take."""
-        endpoint = self._endpoint
-        chosen = {*endpoint.extra_body, "seed", "dimensions", *({"temperature"} if getattr(endpoint, "temperature", 0) else ())}
-        if ignored := sorted(form.dropped & chosen):
-            log.warning("%s at %s does not take %s; it is asked without", endpoint.model, endpoint.base_url, ", ".join(ignored))
+        dialect.report_ignored(self._endpoint, form)
 
     def _unusable(self, fault: JudgeFault) -> JudgeRefused:
         endpoint = self._endpoint
@@ -213,6 +207,10 @@ class _Check:
         return JudgeRefused(f"{endpoint.model} at {endpoint.base_url} cannot be used: {refusal.reason.rstrip('.')}{hint}")
 
 
-def _plainer_formats(start: Transport) -> Generator[Transport, Unanswered, None]:
+def _plainer_forms(start: Transport) -> Generator[Transport, Unanswered, None]:
+    form = start
     for name in FORMATS[FORMATS.index(start.reply_format) + 1 :]:
-        yield replace(start, reply_format=name)
+        form = replace(start, reply_format=name)
+        yield form
+    yield replace(start, system=False)
+    yield replace(form, system=False)

@@ -125,8 +125,16 @@ def scan(text: str) -> Scan:
     return reply
 
 
-def is_object(text: str) -> bool:
-    """Return whether a text is one JSON object, perhaps in a code fence, and nothing else."""
+def answer_in_thinking(text: str) -> str:
+    """Return the answer in what a server sent as thinking: one JSON object, perhaps in a code fence, and nothing else.
+
+    It may follow thinking that is closed. Returns "" if there is none.
+    """
+    closing = [mark.end() for mark in ENDS.finditer(text)]
+    return next((part for part in (text, text[closing[-1] :] if closing else "") if _is_object(part)), "")
+
+
+def _is_object(text: str) -> bool:
     bare = text.strip().strip("`").removeprefix("json").strip()
     if not bare.startswith("{"):
         return False

@@ -126,6 +126,15 @@ def error_in_success(body: bytes) -> Unanswered | None:
         return None
     if not (first.get("error") or first.get("object") == "error"):
         return None
+    return _refusal_in(body)
+
+
+def no_answer(body: bytes, otherwise: str) -> Unanswered:
+    """Return what the body of a 200 means that holds no answer: the error that it names in whatever form, else `otherwise`."""
+    return _refusal_in(body) if error_of(body).get("message") else Unanswered("JUDGE_HTTP", otherwise, transient=True)
+
+
+def _refusal_in(body: bytes) -> Unanswered:
     error = error_of(body)
     status = _status_in(error)
     refusal = refused(status or 400, {}, body)

@@ -16,7 +16,7 @@ from rageval_spark.judges.endings import ending_of
 from rageval_spark.judges.messages import reply_text, usage_of
 from rageval_spark.judges.server_errors import THROTTLED as THROTTLED
 from rageval_spark.judges.server_errors import Unanswered as Unanswered
-from rageval_spark.judges.server_errors import error_in_success, start_of
+from rageval_spark.judges.server_errors import error_in_success, no_answer, start_of
 from rageval_spark.judges.server_errors import refused as refused
 from rageval_spark.judges.server_errors import retry_after_s as retry_after_s
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
@@ -99,13 +99,18 @@ def completion(body: bytes, latency_ms: float) -> Completion:
     try:
         payload = json.loads(body)
         choice = payload["choices"][0]
-        message = choice["message"] if "message" in choice else {"content": choice["text"]}
+        reported = choice.get("finish_reason"), payload.get("model"), payload.get("system_fingerprint")
+        finish_reason, model, fingerprint = map(_string, reported)
+        failure = choice.get("error")
+        # a reply that was filtered or cut before its first word may have no message at all
+        message = choice.get("message")
+        if message is None:
+            message = {} if ending_of(finish_reason) else {"content": choice["text"]}
         text, declined, elsewhere = reply_text(message)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        raise Unanswered("JUDGE_HTTP", f"the server's answer is no chat completion: {start_of(body)}",
-                         transient=True) from None
-    reported = choice.get("finish_reason"), payload.get("model"), payload.get("system_fingerprint")
-    finish_reason, model, fingerprint = map(_string, reported)
+        raise no_answer(body, f"the server's answer is no chat completion: {start_of(body)}") from None
+    if failure:
+        raise no_answer(_quoted({"error": failure}).encode(), f"the server broke its reply off: {failure}")
     if ending_of(finish_reason) == "failed":
         raise Unanswered("JUDGE_HTTP", f"the server broke its reply off (finish_reason {finish_reason!r})", transient=True)
     if declined:
@@ -139,8 +144,7 @@ def embeddings(body: bytes, expected: int, latency_ms: float) -> tuple[list[np.n
         vectors = [_vector(row["embedding"]) for row in data]
         places = [row.get("index", place) for place, row in enumerate(data)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise Unanswered("JUDGE_HTTP", f"the server's answer holds no embeddings: {start_of(body)}",
-                         transient=True) from None
+        raise no_answer(body, f"the server's answer holds no embeddings: {start_of(body)}") from None
     if len(vectors) != expected:
         raise Unanswered("JUDGE_HTTP", f"{expected} texts were sent, {len(vectors)} embeddings came", transient=True)
     by_place = dict(zip(places, vectors, strict=True)) if all(type(place) is int for place in places) else {}
@@ -185,15 +189,28 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
     if not isinstance(said, Mapping) or not isinstance(said.get("custom_id"), str):
         raise ValueError("it has no custom_id")
     response, fault = said.get("response"), said.get("error")
-    if isinstance(response, Mapping) and response.get("body") is not None:
-        content = response["body"]
-        body = well_formed(content if isinstance(content, str) else _quoted(content)).encode()
-        status = _status_of(response)
+    response = response if isinstance(response, Mapping) else {}
+    content, status = response.get("body"), _status_of(response)
+    if content is None:  # offline engines and people leave a level or two out
+        content = next((bare for bare in (response, said.get("body")) if isinstance(bare, Mapping) and _is_answer(bare)), None)
+    if content is None and fault:
+        content = {"error": fault}
         if status < 300:
-            return said["custom_id"], error_in_success(body) or body
-        return said["custom_id"], refused(status, {}, body)
-    reason = fault.get("message") or fault.get("code") if isinstance(fault, Mapping) else fault
-    return said["custom_id"], Unanswered("JUDGE_HTTP", well_formed(f"the batch brought no answer: {reason}"), transient=True)
+            refusal = error_in_success(_quoted(content).encode())
+            assert refusal is not None
+            refusal.reason = well_formed(refusal.reason.replace("HTTP 200 with an error", "the batch brought no answer", 1))
+            return said["custom_id"], refusal
+    if content is None and status < 300:
+        reason = "the batch brought no answer: the line has neither an answer under response.body nor an error"
+        return said["custom_id"], Unanswered("JUDGE_HTTP", reason, transient=True)
+    body = well_formed(content if isinstance(content, str) else _quoted(content)).encode()
+    if status < 300:
+        return said["custom_id"], error_in_success(body) or body
+    return said["custom_id"], refused(status, {}, body)
+
+
+def _is_answer(value: Mapping[str, Any]) -> bool:
+    return "choices" in value or "data" in value
 
 
 def _status_of(response: Mapping[str, Any]) -> int:
@@ -203,4 +220,4 @@ def _status_of(response: Mapping[str, Any]) -> int:
         return 200
     if isinstance(status, str) and status.isdecimal():
         status = int(status)
-    return status if isinstance(status, int) and status >= 200 else 500
+    return int(status) if isinstance(status, (int, float)) and status >= 200 and status == status // 1 else 500

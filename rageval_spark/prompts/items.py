@@ -93,6 +93,7 @@ class ItemPrompt(Prompt):
         good: dict[int, dict[str, Any]] = {}
         bad: dict[int, tuple[str, str]] = {}
         surplus = False
+        unplaced: tuple[str, str] | None = None
         not_asked: dict[int, None] = {}
         for item in listed:
             try:
@@ -100,6 +101,8 @@ class ItemPrompt(Prompt):
             except ValidationError as error:
                 id = _id_of(item)
                 bad[id] = fault_of(error)
+                if id == 0 and isinstance(item, Mapping) and item.get(self.decides) is not None:
+                    unplaced = bad[id]
                 if id not in asked and id != 0:
                     not_asked[id] = None
                 continue
@@ -113,6 +116,8 @@ class ItemPrompt(Prompt):
                 good.setdefault(id, one)
         absent = ("JUDGE_COUNT_MISMATCH", "no answer")
         missing = {id: bad.get(id, bad.get(0, absent)) for id in asked if id not in good or id in bad}
+        if unplaced and not missing:  # a decision too many, which may contradict any of the others
+            raise Unacceptable(*unplaced)
         kept = [good[id] for id in asked if id not in missing]
         return Accepted({self.replies_in: kept}, missing, surplus, tuple(not_asked))
 

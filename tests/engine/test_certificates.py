@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socketserver
 import ssl
 import threading
@@ -46,7 +47,7 @@ def trust(how: str, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     """Name an authority in one of the ways; the settings that it takes."""
     if how == "ca_bundle":
         return {"ca_bundle": bundle}
-    monkeypatch.setenv(how, str(bundle.parent if how == "SSL_CERT_DIR" else bundle))
+    monkeypatch.setenv(how, f"{bundle.parent}{os.pathsep}{bundle.parent}" if how == "SSL_CERT_DIR" else str(bundle))
     return {}
 
 

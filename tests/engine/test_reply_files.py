@@ -110,6 +110,9 @@ def test_only_the_first_lines_of_a_fault_are_named() -> None:
     (json.dumps({"custom_id": "a-0", "response": None, "error": {"code": "batch_expired", "message": None}}), 0),
     (json.dumps({"custom_id": "a-0", "response": {"status_code": 200, "body": None}, "error": None}), 0),
     (line("a-0", completion(), status="none"), 0), (line("a-0", completion(), status=[200]), 0),
+    (json.dumps({"custom_id": "a-0", "response": None, "error": {"code": "content_filter", "message": "filtered"}}), 1),
+    (json.dumps({"custom_id": "a-0", "response": {"status_code": 400}, "error": {"message": "bad"}}), 1),
+    (json.dumps({"custom_id": "a-0", "response": {"status_code": 503}, "error": "busy"}), 0),
     (json.dumps({"custom_id": "a-0"}), 0),
 ])
 def test_errors_are_kept_as_errors(bad: str, settled: int) -> None:
@@ -121,6 +124,8 @@ def test_errors_are_kept_as_errors(bad: str, settled: int) -> None:
 
 
 @pytest.mark.parametrize("body", [line("a-0", json.dumps(completion())), line("a-0", status="200"), line("a-0", status=None),
+                                  line("a-0", status=200.0), json.dumps({"custom_id": "a-0", "response": completion()}),
+                                  json.dumps({"custom_id": "a-0", "body": completion()}),
                                   line("a-0").replace('"prompt_tokens": 10', '"logprob": NaN, "prompt_tokens": 10')])
 def test_other_writings_of_an_answer_are_answers(body: str) -> None:
     receipt, _ = checked(body)

@@ -59,17 +59,25 @@ def chat(message: Any = None, **more: Any) -> bytes:
     ({"content": [{"type": "text", "text": "ye"}, {"type": "text", "text": "s"}, "odd"]}, "yes"),
     ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "no"}]}, {"type": "text", "text": "yes"}]}, "yes"),
     ({"content": [{"type": "reasoning", "text": "no"}, {"type": "output_text", "text": "yes"}]}, "yes"),
+    ({"content": ["ye", "s"]}, "yes"),
+    ({"content": [{"text": "no", "thought": True}, {"text": "yes"}]}, "yes"),
+    ({"content": [{"type": "text", "text": {"value": "yes"}}]}, "yes"),
+    ({"content": {"type": "text", "text": "yes"}}, "yes"),
     ({"content": {"a": 1}}, '{"a":1}'),
     ({"content": None, "parsed": {"a": 1}}, '{"a":1}'),
     ({"content": "", "tool_calls": [{"function": {"name": "reply", "arguments": '{"a": 1}'}}]}, '{"a": 1}'),
     ({"content": None, "tool_calls": [{"function": {"arguments": {"a": 1}}}]}, '{"a":1}'),
     ({"content": None, "tool_calls": [{"function": {"arguments": "{}"}}, {"function": {"arguments": '{"a": 1}'}}]},
      '{}\n{"a": 1}'),
+    ({"content": "I call it.", "tool_calls": [{"function": {"arguments": '{"a": 1}'}}]}, 'I call it.\n{"a": 1}'),
+    ({"content": None, "tool_calls": [{"function": {"arguments": " "}}], "reasoning": '{"a": 1}'}, '{"a": 1}'),
     ({"content": None, "tool_calls": None, "function_call": {"arguments": '{"a": 1}'}}, '{"a": 1}'),
     ({"content": None, "reasoning_content": ' {"a": 1} '}, '{"a": 1}'),
     ({"content": "", "reasoning": '```json\n{"a": 1}\n```'}, '```json\n{"a": 1}\n```'),
     ({"content": None, "thinking": '{"a": 1}'}, '{"a": 1}'),
     ({"content": "yes", "reasoning_content": '{"a": 1}'}, "yes"),
+    ({"content": None, "reasoning_content": 'So {"a": 0}? No.</think>{"a": 1}'}, '{"a": 1}'),
+    ({"content": None, "reasoning_content": '{"a": "</think>"}'}, '{"a": "</think>"}'),
     ({"content": None, "reasoning_content": 'So {"a": 1}'}, ""),
     ({"content": None, "reasoning_content": '{"a": 1} {"a": 2}'}, ""),
     ({"content": None, "reasoning_content": '{"a": 1'}, ""),
@@ -82,6 +90,8 @@ def test_thinking_without_an_answer_is_named() -> None:
     answer = completion(chat({"content": None, "reasoning_content": "Let me see."}), 1.0)
     assert answer.elsewhere == "the server sent 11 characters of thinking as 'reasoning_content', and no answer"
     assert completion(chat({"content": "yes", "reasoning_content": "Let me see."}), 1.0).elsewhere == ""
+    answer = completion(chat({"content": None, "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]}), 1.0)
+    assert answer.elsewhere == "the server sent something else under 'reasoning_details', and no answer"
 
 
 @pytest.mark.parametrize("message", [
@@ -98,7 +108,8 @@ def test_a_completion_of_the_older_form_has_its_text() -> None:
     assert completion(b'{"choices": [{"text": "yes", "finish_reason": "stop"}]}', 1.0).text == "yes"
 
 
-@pytest.mark.parametrize("reason", ["error", "abort", "ERROR", "cancelled", "network_error", "insufficient_system_resource"])
+@pytest.mark.parametrize("reason", ["error", "abort", "ERROR", "cancelled", "network_error", "insufficient_system_resource",
+                                    "engine_error", "USER_CANCEL"])
 def test_a_reply_that_the_server_broke_off_is_no_answer(reason: str) -> None:
     body = json.dumps({"choices": [{"message": {"content": '{"refused": 1}'}, "finish_reason": reason}]}).encode()
     with pytest.raises(Unanswered, match=reason) as fault:
@@ -142,12 +153,34 @@ def test_tokens_that_are_not_told_are_unknown(usage: Any) -> None:
 @pytest.mark.parametrize("body", [
     b"", b"no JSON", b"null", b"[]", b"{}", b'{"choices": []}', b'{"choices": null}', b'{"choices": [null]}',
     b'{"choices": [{}]}', b'{"choices": [{"message": null}]}', b'{"choices": [{"message": "text"}]}',
-    b'{"error": {"message": "in a 200"}}', b"\xff",
+    b"\xff",
 ])
 def test_what_is_no_completion_is_asked_again(body: bytes) -> None:
     with pytest.raises(Unanswered, match="no chat completion") as fault:
         completion(body, 1.0)
     assert fault.value.transient
+
+
+@pytest.mark.parametrize(("body", "transient"), [
+    ({"error": {"message": "in a 200"}}, True),
+    ({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}, "choices": None}, False),
+    ({"success": False, "code": "InvalidApiKey", "message": "Invalid API-key provided."}, False),
+    ({"code": 404, "msg": "The model does not exist"}, False),
+    ({"choices": [{"error": {"code": 502, "message": "Provider failed"}, "finish_reason": "stop", "message": {"content": ""}}]},
+     True),
+    ({"choices": [{"error": {"code": 403, "message": "moderated"}, "message": {"content": '{"refused": 1}'}}]}, False),
+])
+def test_an_error_in_place_of_an_answer_is_named_and_stops_if_it_concerns_all(body: Any, transient: bool) -> None:
+    with pytest.raises(Unanswered) as fault:
+        completion(json.dumps(body).encode(), 1.0)
+    assert fault.value.transient is transient
+    assert fault.value.reason.startswith("HTTP 200 with an error: ")
+
+
+@pytest.mark.parametrize("choice", [{"finish_reason": "SAFETY"}, {"finish_reason": "content_filter", "message": None}])
+def test_a_reply_that_was_filtered_before_its_first_word_needs_no_message(choice: Any) -> None:
+    answer = completion(json.dumps({"choices": [choice]}).encode(), 1.0)
+    assert (answer.text, ending_of(answer.finish_reason)) == ("", "filtered")
 
 
 def vectors(*rows: Any, **more: Any) -> bytes:
