@@ -202,8 +202,8 @@ def normalised(text: str) -> str:
 
 
 def same_answer(a: str, b: str) -> bool:
-    """Whether two answers are the same without asking anybody: as `normalised`, and the case of two letters counts (US, us; pH)."""
-    return _spelled(a) == _spelled(b)
+    """Whether two answers are the same without asking anybody: as `normalised`, and the case of two letters counts (US, us; pH), as do powers (x²)."""
+    return _spelled(a) == _spelled(b) and _RAISED.findall(a) == _RAISED.findall(b)
 
 
 def _spelled(text: str) -> str:
@@ -214,7 +214,7 @@ def compatible(text: str) -> str:
     """Return the text in NFKC, without signs that nobody sees; of a power the sign ^ stays, of a fraction the number before."""
     if text.isascii():
         return text
-    text = _POWER.sub(lambda match: "^" + match[0], text)
+    text = _POWER.sub(lambda match: "^" + match[0].replace("⁻", "-"), text)
     text = _FRACTION.sub(lambda match: " " + match[0], text)
     text = unicodedata.normalize("NFKC", text).replace("\u2044", "/")
     return "".join(sign for sign in text if not is_invisible(sign))
@@ -227,6 +227,7 @@ def is_invisible(sign: str) -> bool:
 
 
 _POWER = re.compile(r"(?<=\d)[\u00b2\u00b3\u00b9\u2070\u2074-\u207e]+")
+_RAISED = re.compile(r"(?<=[^\W\d_])[\u00b2\u00b3\u00b9\u2070\u2074-\u207e]")
 _FRACTION = re.compile(r"(?<=\d)[\u00bc-\u00be\u2150-\u215e]")
 _UNIT = re.compile(r"((?<=\d)\s?[^\W\d_]{1,4}\b)|[^\d]+?(?=\d)|[^\d]+|\d+")
 _UNIT_OR_CAPITALS = re.compile(r"((?<=\d)\s?[^\W\d_]{1,4}\b|\b[a-z]?[A-Z]{1,2}\b(?<=\b..))|\d+|[^\W\d]+|\W")
