@@ -83,6 +83,17 @@ def test_signs_alone_claim_nothing(text: str) -> None:
     assert (score.value, score.code) == (None, "NO_CLAIMS")
 
 
+@pytest.mark.parametrize(("context", "response"), [
+    ("The office opens at nine in the morning.",
+     "Sure! Here it is: The office opens at nine in the morning. I hope this helps! Let me know if you have questions."),
+    ("Das Büro öffnet morgens um neun Uhr.", "Gerne! Das Büro öffnet morgens um neun Uhr. Ich hoffe, das hilft Ihnen weiter."),
+    ("L'ufficio apre alle nove del mattino.", "Certo! L'ufficio apre alle nove del mattino. Spero di esserti stato utile."),
+])
+def test_pleasantries_are_no_claims(context: str, response: str) -> None:
+    result = judged("faithfulness", user_input="When?", response=response, retrieved_contexts=[context])
+    assert (result.value, result.details["denominator"]) == (1.0, 1)
+
+
 def test_chinese_goes_by_pairs_of_characters() -> None:
     assert verdicts(["退款需要7天。", "退款需要5天。", "员工可以带狗上班。"], "退款将在7天内完成，退款需要提供发票。") == [
         (1, ""), (0, "未找到数字：5"), (0, "未找到词语：员工, 工可, 可以, 以带, 带狗, 狗上, 上班")]

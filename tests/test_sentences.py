@@ -137,6 +137,7 @@ SENTENCES: dict[str, list[list[str]]] = {
         ["पं. नेहरू का जन्म 1889 में हुआ था।", "वे दिल्ली में रहते थे।"],
     ],
     "zh": [
+        ["办公室九点开门。", "5点关门！", "3天后再开？", "100%。"],
         ["蓝藻在七月大量繁殖。", "湖水变绿！"],
         ["价格是3.5元。", "这很贵吗？", "不贵！"],
         ["他说：“办公室关门了。”", "她走了。"],
@@ -145,6 +146,7 @@ SENTENCES: dict[str, list[list[str]]] = {
         ["J. K. 罗琳写了这本书。", "她住在爱丁堡。"],
     ],
     "ja": [
+        ["オフィスは9時に開きます。", "5時に閉まります。", "1日券は800円。"],
         ["オフィスは九時に開きます。", "五時に閉まります。"],
         ["価格は3.5ユーロです。", "高いですか？", "いいえ！"],
         ["「閉まっています。」と彼は言った。", "彼女は帰った。"],
@@ -237,6 +239,16 @@ NEAR_MISSES: list[list[str]] = [
     ["The composer was G. Verdi of Parma.", "He died in 1901."],
     ["Il maestro G. Verdi nacque nel 1813.", "Visse a Milano."],
     ["Wer ist Herr K. Müller aus Bonn?", "Ich weiß es nicht."],
+    ["Das Büro wurde damals endlich eröffnet.", "2021 wurde es geschlossen."],
+    ["Die Fahrt dauert 30 Min.", "Der Bus kostet 3,5 Mio. Euro."],
+    ["Kancelář byla otevřena na jaře.", "50 lidí tam pracuje."],
+    ["Kontoret blev åbnet om foråret!", "50 personer arbejder der."],
+    ["Toimisto avattiin keväällä?", "50 ihmistä työskentelee siellä."],
+    ["В 2020 г. компания заработала 5 млн руб.", "В 2021 г. она потеряла 3 тыс. руб."],
+    ["Muzeum je otevřeno např. 3. května od 9 hod.", "Vstupné je 50 Kč."],
+    ["Il ferme le 5 janv. 2020.", "Le prix est de 5 euros."],
+    ["Costs incl. VAT are 5 euros.", "He works for Smith & Co. Ltd. in London."],
+    ["Add 2 tbsp. sugar and 1 tsp. salt.", "Mix."],
 ]
 """Texts with stops that end a sentence though they look like others, or the reverse."""
 UNSPACED_LANGUAGES = ("zh", "ja")

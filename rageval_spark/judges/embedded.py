@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,15 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     "en": {"numbers": "numbers not found: {}", "names": "names not found: {}", "words": "words not found: {}", "and": "; "},
     "zh": {"numbers": "未找到数字：{}", "names": "未找到名称：{}", "words": "未找到词语：{}", "and": "；"},
 }
+
+PLEASANTRIES = re.compile(
+    r"^\W*(?:(?:i |we )?(?:really )?hope (?:this|that|it) (?:helps|answers|clarifies|information)|(?:please )?let me know if"
+    r"|feel free to (?:ask|reach)|(?:thank you|thanks) for|you['’]re welcome|have a (?:great|nice|good)|is there anything else"
+    r"|ich hoffe,? (?:das|dies|ich konnte)|lassen sie (?:es )?mich wissen|vielen dank für|j['’]espère que"
+    r"|n['’]hésitez pas|merci (?:pour|de)\b|espero que|no dud(?:e|es) en|gracias por|spero (?:di|che)|non esit(?:are|i)\b"
+    r"|grazie per|fico à disposição|obrigad[oa] por|ik hoop dat (?:dit|dat|ik)|laat (?:het )?me weten|mam nadzieję|daj(?:cie)? znać|надеюсь"
+    r"|спасибо за|umarım|希望(?:这|以上|对您|能)|お役に立て|도움이 되)[^\d]*$", re.I)
+"""Sentences of politeness, which no source must hold."""
 
 
 def unsupported(metric: Metric) -> str | None:
@@ -150,7 +160,9 @@ def _find_statements(prompt: FindStatements) -> dict[str, Any]:
 
 
 def _states(sentence: str, languages: Sequence[str]) -> bool:
-    return len(wording(sentence).content) >= LEAST_WORDS and not ASKS.search(sentence) and not declines(sentence, languages)
+    if len(wording(sentence).content) < LEAST_WORDS or ASKS.search(sentence) or PLEASANTRIES.match(sentence):
+        return False
+    return not declines(sentence, languages)
 
 
 ANSWERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {

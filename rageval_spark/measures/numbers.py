@@ -24,7 +24,7 @@ _SIGN = r"(?:(?<![^\s(\[{\"'“„«=~<>])[-+±])?"
 _CURRENCY = r"[$€£¥₹₩₽₺₴]?"
 _EXPONENT = r"(?:e[+-]?\d{1,2}(?![\d.]))?"
 _PART = r"(?:{spaced}" + _DIGITS + r"|(?<![\w.,])\.\d+)"
-_PATTERN = "(" + _SIGN + ")(" + _CURRENCY + ")(" + _PART + _EXPONENT + r"(?:[/:\-–×^]" + _DIGITS + r")*)(\s?[%‰٪])?"
+_PATTERN = "(" + _SIGN + ")(" + _CURRENCY + ")(" + _PART + _EXPONENT + r"(?:(?:\^-|[/:\-–×^])" + _DIGITS + r")*)(\s?[%‰٪])?"
 NUMBER = re.compile(_PATTERN.replace("{spaced}", ""), re.I)
 NUMBER_SPACED = re.compile(_PATTERN.replace("{spaced}", _SPACED + "|"), re.I)
 _JOINT = re.compile(r"([/:\-–×^])")

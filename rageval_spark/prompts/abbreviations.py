@@ -21,35 +21,35 @@ class Abbreviations:
 
 _WORDS: Mapping[str, tuple[str, str, str]] = {
     "en": (
-        "mr mrs ms dr prof gen sgt capt cpt lt col maj rev hon messrs st mt ft gov sen rep pres mx supt atty e.g i.e eg ie cf viz vs v",
+        "mr mrs ms dr prof gen sgt capt cpt lt col maj rev hon messrs st mt ft gov sen rep pres mx supt atty e.g i.e eg ie cf viz vs v incl excl approx",
         "no nos fig figs eq eqs ch chap sec sect vol vols p pp para approx ca c ver ed pt ex ref reg est jan feb mar apr jun"
         " jul aug sep sept oct nov dec max min ext tel rm nr abt avg circa",
-        "inc ltd co corp bros llc plc dept univ assn est al etc incl excl approx ca avg min max hr hrs sec secs mo yr yrs temp tel ext"
+        "inc ltd co corp bros llc plc dept univ assn est al etc ca avg min max hr hrs sec secs mo yr yrs temp tel ext"
         " ave blvd rd sq st mon tue tues wed thu thur thurs fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m am pm"
-        " u.s u.k u.n e.u ph.d esq jr sr gal lb lbs oz ft mi misc orig resp govt intl natl assoc",
+        " u.s u.k u.n e.u ph.d esq jr sr gal lb lbs oz ft mi misc orig tbsp tsp resp govt intl natl assoc",
     ),
     "de": (
         "hr fr dr prof dipl ing u z.b z.t z.zt d.h u.a u.u i.d.r i.a i.v o.ä u.ä v.a m.e s.o s.u bzw vgl ggf evtl sog insb insbes inkl"
-        " exkl zzgl abzgl einschl gem lt bez betr ca st hl fam frl geb gest verh nat bspw beispielsw inh i.h.v i.s.d bzgl hrsg max min",
-        "nr nrn art abs s seite kap bd abb tab aufl § ziff lit anm rn rz str tel fax ca mind zi hnr nr jan feb mär apr jun jul aug sept okt nov dez etwa",
+        " exkl zzgl abzgl einschl gem lt bez betr ca st hl fam frl geb gest verh nat bspw beispielsw inh i.h.v i.s.d bzgl hrsg",
+        "nr nrn art abs s seite kap bd abb tab aufl § ziff lit anm rn rz str tel fax ca mind zi hnr nr jan feb mär apr jun jul aug sept okt nov dez etwa max min",
         "mio mrd tsd usw etc str u co max min mind std sek tel allg ff f jh jhd jan feb mär apr jun jul aug sept okt nov dez mo di mi"
         " do fr sa so abk abt bsp dt engl frz ital lat urspr verm wiss zus",
     ),
     "fr": (
         "m mm mme mmes mlle mlles dr dre pr prof me mgr st ste sts p.ex p.e c.-à-d c.à.d cf env av bd bld boul gén j.-c",
-        "no nos n art p pp chap vol fig éd env tél t al par § ch réf max min num app tab alin",
+        "no nos n art p pp chap vol fig éd env tél t al par § ch réf max min num app tab alin janv févr avr juil sept oct nov déc",
         "env max min etc hab tél s.a s.a.r.l sarl cie éd janv févr avr juil sept oct nov déc p.ex c.-à-d i.e",
     ),
     "es": (
         "sr sra srta sres sras dr dra dres prof profa lic ing arq gral cnel cap sto sta d dña ud uds vd vds p.ej ej c/ avda av avd"
         " cf excmo excma ilmo fdo mons rvdo ee ff rr dd cc",
-        "núm núms no n nro art arts pág págs p pp cap vol fig tel tfno aprox máx mín ed t ref apdo",
+        "núm núms no n nro art arts pág págs p pp cap vol fig tel tfno aprox máx mín ed t ref apdo ene feb abr jun jul ago sept oct nov dic",
         "aprox etc máx mín tel s.a s.l cía dpto ee.uu a.m p.m a.c d.c hab ene feb abr jun jul ago sept oct nov dic p.ej",
     ),
     "it": (
         "sig sigg sig.ra sig.na dott dott.ssa dr prof prof.ssa ing avv arch geom rag on sen mons rev p.es ad.es es cfr v.le p.zza"
         " c.so ecc.mo egr gent spett s.ta s.to",
-        "n nn nr num art artt pag pagg p pp cap vol fig tel ca par co comma ed max min c.ca sez lett tab all",
+        "n nn nr num art artt pag pagg p pp cap vol fig tel ca par co comma ed max min c.ca sez lett tab all gen feb apr giu lug ago set ott nov dic",
         "ca ecc max min tel s.p.a s.r.l s.n.c s.a.s gen feb mar apr mag giu lug ago set ott nov dic a.c d.c c.ca",
     ),
     "pt": (

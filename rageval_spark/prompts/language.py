@@ -40,6 +40,8 @@ _STOPS = r".!?…。！？؟۔।॥։።፧｡．"
 _CLOSERS = r"\"'”’“»«›‹)\]}*_」』）】》"
 _STOP_WITHIN = re.compile(rf"(?<![{_STOPS}])([{_STOPS}]{{1,9}})((?:[ \u00a0\u202f]»)?[{_CLOSERS}]{{0,9}})(?=\s|$|(?<=[。！？｡．」』”’）】》]))")
 _ELLIPSIS = re.compile(r"(?:…|\.\.\.){1,9}(?=\s{1,9}[^\W\d_a-zß-ÿа-я]|[\u3040-\u30ff\u3400-\u9fff])")
+_DIGIT_FIRST = re.compile(r"(?:(?<=[^\W\d_]{3}\.\s)|(?<=[!?]\s)|(?<=[。！？｡।॥۔።]))\d")
+"""A number that begins a sentence: in some languages sentencex never splits before one."""
 _QUOTE = re.compile(r"(\[\d{1,4}\])|[\"“”„«»‹›()\[\]{}（）【】「」『』]|(?<![^\W_])['‘’]|['‘’](?![^\W_])")
 _LAST_WORD = re.compile(r"([^\s(\[{\"'“”„«»/–—]+)\.[*_]*\s*$")
 _ENUMERATOR = re.compile(r"\s*(?:[-*•]\s*)?[(\[]?(?:(?:\d{1,3}|[ivxIVX]{2,5})[.)]{1,2}|[^\W\d_]\.?\))\s*$")
@@ -119,6 +121,7 @@ def _without_quotes(line: str, known: Abbreviations) -> str:
     plain = _NO_STOP.sub(lambda match: "x" * len(match[0]), plain)
     plain = _STOP_WITHIN.sub(lambda match: "X" * len(match[2]) + match[1], plain)
     plain = _QUOTE.sub(lambda match: match[1] or "X", plain)
+    plain = _DIGIT_FIRST.sub("X", plain)
     # After a single letter sentencex never splits, after a digit it does.
     return _WORD_AT_STOP.sub(lambda match: "5" * len(match[0]) if _is_ours(match, known) else match[0], plain)
 
@@ -127,7 +130,8 @@ def _is_ours(word: re.Match[str], known: Abbreviations) -> bool:
     """Whether `_goes_on` decides about the stop after a word, and not sentencex: "No. 5", but "No. It is closed."."""
     if len(word[2]) == 1 or word[2].casefold() == "no" or word[2].casefold() in known.numbered:
         return True
-    return bool(word[1] is not None and _is_unit(word[2].casefold(), known))
+    folded = word[2].casefold()
+    return (word[1] is not None and _is_unit(folded, known)) or (folded in known.inner and folded not in known.always)
 
 
 def _is_unit(word: str, known: Abbreviations) -> bool:
@@ -170,16 +174,20 @@ def _goes_on(before: str, after: str, language: str | None, known: Abbreviations
     measured = _is_unit(word, known) and _MEASURED.search(before)
     if not measured and (word in known.always or dotted in known.always):
         return True
+    if word in known.inner and (name := _NAME.match(after)) and after[name.end():name.end() + 1] == "." and name[1].casefold() in known.inner:
+        return True  # Smith & Co. Ltd.
     if ".-" in word or (after.startswith("-") and not before[-1].isspace()):
         return True  # J.-J. Rousseau
-    if first.isdigit() and word in known.numbered:
-        return True
+    if first.isdigit() and (word in known.numbered or word.endswith(("str", "nr"))):
+        return True  # "Schillerstr. 5"
     if _LETTER_ALONE.match(before):
         return bool(_NAME.match(after))  # "a. Open the lid", "G. Verdi"
     if len(last[1]) == 1 and last[1].isupper() and first.isalpha() and not first.islower() and not (language == "en" and last[1] == "I"):
         return (name := _NAME.match(after)) is not None and name[1].lower() not in SENTENCE_STARTERS
     if first.islower() and (word in known.inner or dotted in known.inner or "." in word or (len(word) == 1 and word.isalpha())):
         return True
+    if language == "de" and word in known.inner and (noun := _NAME.match(after)):
+        return noun[1].lower() not in SENTENCE_STARTERS  # "3 Mio. Euro"
     if language in ORDINALS and _ORDINAL.search(before):
         return first.islower() or (language == "de" and bool(_AFTER_ARTICLE.search(before) or _GERMAN_ROMAN.search(before)))
     return False
@@ -194,8 +202,8 @@ def normalised(text: str) -> str:
 
 
 def same_answer(a: str, b: str) -> bool:
-    """Whether two answers are the same without asking anybody: as `normalised`, and the case of two letters counts (US, us; pH)."""
-    return _spelled(a) == _spelled(b)
+    """Whether two answers are the same without asking anybody: as `normalised`, and the case of two letters counts (US, us; pH), as do powers (x²)."""
+    return _spelled(a) == _spelled(b) and _RAISED.findall(a) == _RAISED.findall(b)
 
 
 def _spelled(text: str) -> str:
@@ -206,7 +214,7 @@ def compatible(text: str) -> str:
     """Return the text in NFKC, without signs that nobody sees; of a power the sign ^ stays, of a fraction the number before."""
     if text.isascii():
         return text
-    text = _POWER.sub(lambda match: "^" + match[0], text)
+    text = _POWER.sub(lambda match: "^" + match[0].replace("⁻", "-"), text)
     text = _FRACTION.sub(lambda match: " " + match[0], text)
     text = unicodedata.normalize("NFKC", text).replace("\u2044", "/")
     return "".join(sign for sign in text if not is_invisible(sign))
@@ -219,6 +227,7 @@ def is_invisible(sign: str) -> bool:
 
 
 _POWER = re.compile(r"(?<=\d)[\u00b2\u00b3\u00b9\u2070\u2074-\u207e]+")
+_RAISED = re.compile(r"(?<=[^\W\d_])[\u00b2\u00b3\u00b9\u2070\u2074-\u207e]")
 _FRACTION = re.compile(r"(?<=\d)[\u00bc-\u00be\u2150-\u215e]")
 _UNIT = re.compile(r"((?<=\d)\s?[^\W\d_]{1,4}\b)|[^\d]+?(?=\d)|[^\d]+|\d+")
 _UNIT_OR_CAPITALS = re.compile(r"((?<=\d)\s?[^\W\d_]{1,4}\b|\b[a-z]?[A-Z]{1,2}\b(?<=\b..))|\d+|[^\W\d]+|\W")

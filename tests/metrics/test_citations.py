@@ -24,6 +24,21 @@ from tests.playing import kinds, played
         ("A is b [1,2]. C is d [3-5].", [("A is b.", (1, 2)), ("C is d.", (3, 4, 5))]),
         ("A [1][2][1] is b.", [("A is b.", (1, 2))]),
         ("A is b [^1].", [("A is b.", (1,))]),
+        ("A is b [1]-[3]. C is d [1] – [2].", [("A is b.", (1, 2, 3)), ("C is d.", (1, 2))]),
+        ("A is b [1 and 2]. C is d [1 und 2].", [("A is b.", (1, 2)), ("C is d.", (1, 2))]),
+        ("A is b [1 to 3].", [("A is b.", (1, 2, 3))]),
+        ("A is b [1], [2], and [3].", [("A is b.", (1, 2, 3))]),
+        ("A is b [1, p. 5; 2, pp. 7-9]. C is d (Document 1, page 4).", [("A is b.", (1, 2)), ("C is d.", (1,))]),
+        ("A is b [see 1]. C is d (siehe Quelle 2). E is f (see [3]).", [("A is b.", (1,)), ("C is d.", (2,)), ("E is f.", (3,))]),
+        (r"A is b \[1\]. C is d [\[2\]](https://x.y/a).", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("A is b [4:0†source]. C is d [web:2]. E is f [#3].", [("A is b.", (1,)), ("C is d.", (2,)), ("E is f.", (3,))]),
+        ("A is b.^1^ C is d.$^{2}$", [("A is b.", (1,)), ("C is d.", (2,))]),
+        (r"A is b \cite{1,2}. C is d **[3]**.", [("A is b.", (1, 2)), ("C is d.", (3,))]),
+        ("A is b. (1) C is d. (2)", [("A is b.", (1,)), ("C is d.", (2,))]),
+        ("Two steps. (1) Open it. (2) Close it.", [("Two steps.", ()), ("(1) Open it.", ()), ("(2) Close it.", ())]),
+        ("A is b [1].\n\n[1] https://x.y/a\n[2] [Manual](https://x.y/b)", [("A is b.", (1,))]),
+        ("[1] [Manual](https://x.y/b) says so.", [("[Manual](https://x.y/b) says so.", (1,))]),
+        ("9時に開く[1]。5時に閉まる[出典2]。", [("9時に開く。", (1,)), ("5時に閉まる。", (2,))]),
         ("塔高三百米【1】。它建于1889年［2］。", [("塔高三百米。", (1,)), ("它建于1889年。", (2,))]),
         ("塔高三百米。【1】【2】", [("塔高三百米。", (1, 2))]),
         ("It is tall[1].", [("It is tall.", (1,))]),
@@ -92,7 +107,8 @@ def test_markers_depend_on_the_contexts(text: str, contexts: int, first: int, nu
 
 @pytest.mark.parametrize(
     "mark", ["【source】", "[^note]", "[source]", "[manual.pdf]", "(guide.md, p. 3)", "[Opening hours](https://x.y/a)",
-             "(Smith, 2020)", "[Miller et al. 2019]", "<ref name='a'/>", "citeturn0search1"])
+             "(Smith, 2020)", "[Miller et al. 2019]", "<ref name='a'/>", "citeturn0search1",
+             "[S1]", "[KB-12]"])
 def test_marks_of_an_unknown_style_are_no_missing_citations(mark: str) -> None:
     score, asked = play(CitationRecall(), f"The office opens at nine {mark}.", {})
     assert (score.value, score.code, asked) == (None, "UNKNOWN_CITATIONS", [])
@@ -124,7 +140,9 @@ def test_a_pattern_that_never_ends_fails_the_sample() -> None:
 
 HOSTILE = [
     "[", "【", "[1]", "[[1]](", "(", "(1", "[1,", "[1-", "<sup>", "¹", "`", "```", "[^", "\n[1]: ", "References\n", "[1]\n",
-    "1. ", "[doc", "cite", "turn0search1", "](http://", "(A ", "† ", "a[0]", "[1](x", "~~~", "A b (1). "
+    "1. ", "[doc", "cite", "turn0search1", "](http://",
+    "(A ", "† ", "a[0]", "[1](x", "~~~", "A b (1). ", "[1 ", "[1, ", "[1 and ",
+    "[1] ", "[1]-", "a. (1)", "[see ", "**[1]", " ", "[1]: www.x \"", "[1] [a](https://", "abc^1", "\\cite{", "[1, p. 5",
 ]
 
 
