@@ -9,6 +9,7 @@ from typing import Any
 from rageval_spark.messages.calls import Call, read_calls
 from rageval_spark.messages.names import (
     ARGUMENT_KEYS,
+    CALLS_IN_TEXT,
     ID_KEYS,
     NAME_KEYS,
     PARTS,
@@ -74,7 +75,8 @@ class Pieces:
         elif what == "result":
             self.results.append(result_text(held))
         elif what == "media":
-            self.texts.append(f"[{kind}]")
+            spoken = held.get("transcript") if isinstance(held, Mapping) else None
+            self.texts.append(spoken if isinstance(spoken, str) and spoken else f"[{kind}]")
 
     def _look_at(self, body: Mapping[str, Any], kind: str, part: Mapping[Any, Any]) -> tuple[Part, str, Any]:
         """What a part is, its kind, and the object that holds it: the part itself, or what stands under the key that names its
@@ -96,6 +98,24 @@ class Pieces:
         if not kind and any(key in body for key in ID_KEYS) and any(key in body for key in ("content", "result", "output")):
             return "result", "tool_result", part
         raise form_fault(self.place, "parts with text, tool calls or media of a known kind", part)
+
+
+def split_calls(place: str, text: str) -> tuple[str, list[Call]]:
+    """The text without the calls that the model wrote into it between marks, and these calls. Raises SampleFault for what stands
+    between the marks and is no call in JSON."""
+    calls: list[Call] = []
+    for start, end in CALLS_IN_TEXT:
+        before, *marked = text.split(start)
+        if not marked:
+            continue
+        rest = [before]
+        for piece in marked:
+            written, _, after = piece.partition(end)
+            value = parse_text(written.strip())
+            calls += read_calls(place, value if isinstance(value, list) else [value])
+            rest.append(after)
+        text = "\n".join(filter(None, map(str.strip, rest)))
+    return text, calls
 
 
 def _parts_in_text(text: str) -> list[Any] | None:
