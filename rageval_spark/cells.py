@@ -34,8 +34,7 @@ NESTED_START = re.compile(r"""\[\s*(?:\{\s*(?:['"}]|$)|\[\s*['"{]|[A-Za-z_][\w.]
 """How a list begins that holds objects, lists, or objects of Python such as Document(page_content='...')."""
 
 ROUND_START = re.compile(r"""[({]\s*[uU]?(?:'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")\s*(?:,|\}$)""", re.DOTALL)
-ROUND_END = re.compile(r"""['"]\s*,?\s*[)}]$""")
-"""How a tuple or a set of texts begins and ends, as Python prints them and PostgreSQL writes its arrays."""
+"""How a tuple or a set of texts begins, as Python prints them and PostgreSQL writes its arrays."""
 OF_SCALA = re.compile(r"(?:WrappedArray|ArraySeq|ArrayBuffer)\(.*\)$", re.DOTALL)
 """Lists as Scala prints them, without quotation marks: nobody can say where a text ends."""
 
@@ -62,7 +61,7 @@ def looks_like_list(text: str) -> bool:
     around the whole text with a comma between, as Spark casts an array.
     """
     text = text.strip()
-    if NESTED_START.match(text) or OF_SCALA.match(text) or (ROUND_START.match(text) and ROUND_END.search(text)):
+    if NESTED_START.match(text) or OF_SCALA.match(text) or (ROUND_START.match(text) and _ends_with_quote(text)):
         return True
     if not text.startswith("["):
         return False
@@ -71,6 +70,11 @@ def looks_like_list(text: str) -> bool:
         return (after in ("", ",", "'", '"') if len(quoted.group(1)) > 1 else "]" not in text) or bool(
             re.search(r"""['"”’“»]\s*\]$""", text))
     return bool(re.match(r"\[[^\[\]]*,\s[^\[\]]*\]$", text))
+
+
+def _ends_with_quote(text: str) -> bool:
+    """Whether a quotation mark stands before the closing bracket at the end, or before a comma there."""
+    return text.endswith((")", "}")) and text[:-1].rstrip().removesuffix(",").rstrip().endswith(("'", '"'))
 
 
 class _Parser:

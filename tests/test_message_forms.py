@@ -508,6 +508,8 @@ def test_a_broken_wrapper_of_parallel_calls_is_one_wrong_call() -> None:
                                       {"type": "tool_use", "id": "2", "name": "send_mail", "input": TEAM}]},
     {"role": "model", "parts": [{"functionCall": {"name": "get_weather", "args": "{'city'"}},
                                 {"functionCall": {"name": "send_mail", "args": TEAM}}]},
+    {"role": "assistant", "content": '<tool_call>{"name": "get_weather", "arguments": {"city</tool_call>\n'
+                                     f'<tool_call>{{"name": "send_mail", "arguments": {TEAM_TEXT}}}</tool_call>'},
 ])  # fmt: skip
 def test_a_call_with_broken_arguments_in_a_message_is_wrong_and_the_others_count(message: dict[str, Any]) -> None:
     sample = {"messages": [{"role": "user", "content": ASK}, message], "reference_tool_calls": EXPECTED}
@@ -579,6 +581,8 @@ def test_a_form_that_is_not_known_is_named(message: Any, named: str) -> None:
         ({"role": "model", "parts": [{"text": "Hello.", "thought_signature": "x"}]}, "Hello."),
         ({"type": "message", "role": "user", "content": [{"type": "input_audio", "transcript": "Hello."}]}, "Hello."),
         ({"role": "user", "content": "NaN"}, ""),
+        ({"role": "assistant", "content": "A <tool_call> begins a call."}, "A <tool_call> begins a call."),
+        ({"role": "tool", "content": {"price": None}}, '{"price": null}'),
     ],
 )
 def test_the_text_of_a_message(message: dict[str, Any], text: str) -> None:

@@ -80,6 +80,7 @@ RESULT_KEYS = ("function_response", "tool_result", "tool_call_result", "json", "
 CALLS_IN_TEXT = (("<tool_call>", "</tool_call>"), ("[TOOL_CALLS]", "</s>"), ("<|python_tag|>", "<|eom_id|>"))
 """The marks between which models write calls into their text (Hermes and Qwen, Mistral, Llama). Servers without a parser for
 them leave them there."""
+CALL_NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']""")
 CALLS_BEHIND = "Calling tools:"
 """The words that smolagents puts before the calls of a message."""
 PARALLEL = re.compile(r"(?:functions\.)?multi_?tool_?use(?:[._-]?parallel)?", re.IGNORECASE)

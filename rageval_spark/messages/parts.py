@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rageval_spark.messages.calls import Call, read_calls
+from rageval_spark.messages.calls import Call, read_calls, read_invalid_call
 from rageval_spark.messages.names import (
     ARGUMENT_KEYS,
+    CALL_NAME,
     CALLS_IN_TEXT,
     ID_KEYS,
     NAME_KEYS,
@@ -101,20 +102,27 @@ class Pieces:
 
 
 def split_calls(place: str, text: str) -> tuple[str, list[Call]]:
-    """The text without the calls that the model wrote into it between marks, and these calls. Raises SampleFault for what stands
-    between the marks and is no call in JSON."""
+    """The text without the calls that the model wrote into it behind a mark, and these calls. A mark before other text is text.
+
+    Raises SampleFault for calls that are not written in JSON. Broken JSON is a call that was made and is wrong.
+    """
     calls: list[Call] = []
     for start, end in CALLS_IN_TEXT:
-        before, *marked = text.split(start)
-        if not marked:
-            continue
-        rest = [before]
+        rest, *marked = text.split(start)
         for piece in marked:
             written, _, after = piece.partition(end)
-            value = parse_text(written.strip())
-            calls += read_calls(place, value if isinstance(value, list) else [value])
-            rest.append(after)
-        text = "\n".join(filter(None, map(str.strip, rest)))
+            written = written.strip()
+            if not written.startswith(("{", "[", "<")):
+                rest += start + piece
+                continue
+            value = parse_text(written)
+            if isinstance(value, str) and not written.startswith("<"):
+                name = CALL_NAME.search(written)
+                calls.append(read_invalid_call({"name": name.group(1) if name else "", "args": written}))
+            else:
+                calls += read_calls(place, value if isinstance(value, list) else [value])
+            rest = "\n".join(filter(None, (rest.strip(), after.strip())))
+        text = rest
     return text, calls
 
 

@@ -129,7 +129,9 @@ def _read_item(place: str, item: Any) -> Iterator[Message]:
         calls = read_calls(place, parsed if isinstance(parsed, list) else [parsed])
         yield Message(CALL_ROLES[0], "", calls)
     elif role == TOOL:
-        yield Message(TOOL, result_text(next((body[key] for key in CONTENT_KEYS if key in body), body)))
+        # body leaves out objects of nulls, but here they are what the tool returned
+        held = {snake_case(str(key)): value for key, value in item.items() if value is not None}
+        yield Message(TOOL, result_text(next((held[key] for key in CONTENT_KEYS if key in held), held)))
     else:
         yield from _message(place, role, body, item)
 
