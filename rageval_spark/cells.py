@@ -29,9 +29,14 @@ WRAPPER = re.compile(r"array|list|tuple|set|frozenset|deque|OrderedDict|(?:np|nu
 ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|(.))", re.DOTALL)
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
 
-QUOTED_START = re.compile(r"""\[\s*[uU]?('[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|['"“‘„«])\s*(.?)""", re.DOTALL)
-NESTED_START = re.compile(r"""\[\s*(?:\{\s*(?:['"}]|$)|\[\s*['"{]|[A-Za-z_][\w.]*\()|array\(\s*\[""")
+QUOTED_START = re.compile(r"""\[\s*[bBuU]?('[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|['"“‘„«])\s*(.?)""", re.DOTALL)
+NESTED_START = re.compile(r"""\[\s*(?:\{\s*(?:['"}]|$)|\[\s*['"{]|[A-Za-z_][\w.]*\()|\(\s*\{\s*['"]|array\(\s*\[""")
 """How a list begins that holds objects, lists, or objects of Python such as Document(page_content='...')."""
+
+ROUND_START = re.compile(r"""[({]\s*[uU]?(?:'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")\s*(?:,|\}$)""", re.DOTALL)
+"""How a tuple or a set of texts begins, as Python prints them and PostgreSQL writes its arrays."""
+OF_SCALA = re.compile(r"(?:WrappedArray|ArraySeq|ArrayBuffer)\(.*\)$", re.DOTALL)
+"""Lists as Scala prints them, without quotation marks: nobody can say where a text ends."""
 
 
 def read_cell(text: str) -> Any:
@@ -56,7 +61,7 @@ def looks_like_list(text: str) -> bool:
     around the whole text with a comma between, as Spark casts an array.
     """
     text = text.strip()
-    if NESTED_START.match(text):
+    if NESTED_START.match(text) or OF_SCALA.match(text) or (ROUND_START.match(text) and _ends_with_quote(text)):
         return True
     if not text.startswith("["):
         return False
@@ -65,6 +70,11 @@ def looks_like_list(text: str) -> bool:
         return (after in ("", ",", "'", '"') if len(quoted.group(1)) > 1 else "]" not in text) or bool(
             re.search(r"""['"”’“»]\s*\]$""", text))
     return bool(re.match(r"\[[^\[\]]*,\s[^\[\]]*\]$", text))
+
+
+def _ends_with_quote(text: str) -> bool:
+    """Whether a quotation mark stands before the closing bracket at the end, or before a comma there."""
+    return text.endswith((")", "}")) and text[:-1].rstrip().removesuffix(",").rstrip().endswith(("'", '"'))
 
 
 class _Parser:
@@ -104,6 +114,8 @@ class _Parser:
         kind, token = self.kind, self.token
         if kind == "text":
             value: Any = _unescape(token[1:-1])
+        elif kind == "number" and re.match(r"[-+]?0\d", token):
+            raise self._error()  # such as the id 007: as a number it would be another
         elif kind == "number":
             value = int(token) if re.fullmatch(r"[-+]?\d{1,4000}", token) else float(token)
         elif kind == "name" and token in CONSTANTS:

@@ -15,7 +15,7 @@ from rageval_spark.values import is_missing, plain
 
 def read_field(field: str, value: Any) -> Any:
     """The value of a field, or None if it is missing."""
-    empty: tuple[Any, ...] = ([], {}) if field in TEXTS else ({},) if field == "reference" else ()
+    empty: tuple[Any, ...] = ([], {}) if field in SCALARS else ({},) if field == "reference" else ()
     if is_missing(value) or value in empty or (field not in PROSE and _is_blank_cell(value)):
         return None
     try:
@@ -67,7 +67,8 @@ def _listed(field: str, value: Any, expected: str) -> list[Any]:
 def _parse(field: str, text: str, expected: str) -> Any:
     """The list or object in a text, in JSON or as Python or numpy print it."""
     try:
-        return plain(read_cell(text))
+        value = read_cell(text)
+        return plain(read_cell(value) if isinstance(value, str) else value)  # a text: JSON that was written twice
     except ValueError as error:
         why = f" that cannot be read ({error})" if text.lstrip().startswith(("[", "{", "array(")) else ""
         raise SampleFault(f"{_fault(field, text, expected)}{why}") from None
@@ -75,9 +76,13 @@ def _parse(field: str, text: str, expected: str) -> Any:
 
 def _list_or_text(field: str, text: str, expected: str) -> list[Any]:
     """The list in a text that looks like one, or the text alone."""
-    if text.lstrip().startswith(("[", "array(", "(")):
+    start = text.lstrip()[:1]
+    if start in ("[", "(", "{", '"') or looks_like_list(text):
         try:
-            if isinstance(value := read_cell(text), list) and (text.lstrip()[0] != "(" or len(value) > 1):
+            value = read_cell(text)
+            if isinstance(value, str) and looks_like_list(value):  # a list that was written as JSON twice
+                value = read_cell(value)
+            if isinstance(value, list) and (start not in ("(", "{") or looks_like_list(text)):
                 return list(plain(value))
         except ValueError as error:
             if looks_like_list(text):
@@ -89,7 +94,7 @@ def _list_or_text(field: str, text: str, expected: str) -> list[Any]:
 def _contexts(field: str, value: Any) -> tuple[str, ...]:
     expected = "a list of texts"
     if isinstance(value, str):
-        value = _list_or_text(field, value, expected)
+        value = [] if value.strip() in ("{}", "()", "set()") else _list_or_text(field, value, expected)
     return tuple(_chunk(field, item) for item in _listed(field, value, expected))
 
 
@@ -155,6 +160,8 @@ def _grade(field: str, value: Any) -> float:
 def _grades(field: str, value: Any) -> Mapping[str, float]:
     if isinstance(value, str):
         value = _parse(field, value, "an object of id and grade")
+    if value == []:
+        return {}
     if not isinstance(value, Mapping):
         raise _fault(field, value, "an object of id and grade")
     return {_identifier(field, id): _grade(field, grade) for id, grade in value.items() if not is_missing(grade)}
@@ -174,8 +181,9 @@ def _objects(field: str, value: Any) -> list[Any]:
 
 
 def _whole(field: str, value: Any) -> int:
-    if isinstance(value, str) and value.strip().isdecimal():  # a table without types
-        value = int(value)
+    if isinstance(value, str):  # a table without types
+        whole, _, fraction = value.strip().partition(".")
+        value = int(whole) if whole.isdecimal() and not fraction.strip("0") else value
     number = _number(field, value)
     if not number.is_integer():
         raise _fault(field, value, "a whole number")
@@ -192,5 +200,7 @@ READERS = {
 
 TEXTS = ("sample_id", "user_input", "response", "reference_goal")
 """Fields that take one text."""
+SCALARS = (*TEXTS, "should_refuse", "reference_turns")
+"""Fields that take one value, and for which an empty list is none."""
 PROSE = (*TEXTS, "retrieved_contexts", "reference")
 """Fields whose values may be prose."""

@@ -60,7 +60,7 @@ def _plain_scalar(value: Any) -> Any:
 
 
 def _plain_number(value: float | Decimal) -> float | int | None:
-    if math.isnan(value):
+    if value.is_nan() if isinstance(value, Decimal) else math.isnan(value):
         return None
     if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
         return int(value)

@@ -303,6 +303,79 @@ FORMS: dict[str, list[Any]] = {
             {"content": SENT, "name": "send_mail", "call_id": "c2", "is_error": False}]},
         {"source": "weather_agent", "type": "TextMessage", "content": FINAL},
     ],
+    "AutoGen with a summary of calls": [
+        {"source": "user", "type": "TextMessage", "content": ASK},
+        {"source": "weather_agent", "type": "ToolCallRequestEvent", "content": [
+            {"id": "c1", "arguments": OSLO_TEXT, "name": "get_weather"},
+            {"id": "c2", "arguments": TEAM_TEXT, "name": "send_mail"}]},
+        {"source": "weather_agent", "type": "ToolCallSummaryMessage", "content": FINAL, "tool_calls": [
+            {"id": "c1", "arguments": OSLO_TEXT, "name": "get_weather"},
+            {"id": "c2", "arguments": TEAM_TEXT, "name": "send_mail"}]},
+    ],
+    "Google ADK events": [
+        {"author": "user", "content": {"role": "user", "parts": [{"text": ASK}]}},
+        {"author": "weather_agent", "actions": {"state_delta": {}}, "content": {"role": "model", "parts": [
+            {"function_call": {"id": "1", "name": "get_weather", "args": OSLO}},
+            {"function_call": {"id": "2", "name": "send_mail", "args": TEAM}}]}},
+        {"author": "weather_agent", "content": {"role": "model", "parts": [{"text": FINAL}]}},
+    ],
+    "Microsoft.Extensions.AI": [
+        {"authorName": None, "role": "user", "contents": [{"$type": "text", "text": ASK}]},
+        {"role": "assistant", "contents": [
+            {"$type": "functionCall", "callId": "1", "name": "get_weather", "arguments": OSLO},
+            {"$type": "functionCall", "callId": "2", "name": "send_mail", "arguments": TEAM}]},
+        {"role": "tool", "contents": [{"$type": "functionResult", "callId": "1", "result": RESULT},
+                                      {"$type": "functionResult", "callId": "2", "result": SENT}]},
+        {"role": "assistant", "contents": [{"$type": "text", "text": FINAL}]},
+    ],
+    "OpenTelemetry": [
+        {"role": "user", "parts": [{"type": "text", "content": ASK}]},
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "get_weather", "arguments": OSLO},
+                                        {"type": "tool_call_response", "id": "1", "response": RESULT}]},
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "2", "name": "send_mail", "arguments": TEAM}]},
+        {"role": "user", "parts": [{"type": "tool_call_response", "id": "2", "response": SENT}]},
+        {"role": "assistant", "parts": [{"type": "text", "content": FINAL}], "finish_reason": "stop"},
+    ],
+    "OpenInference": [
+        {"message": {"role": "user", "content": ASK}},
+        {"message": {"role": "assistant", "tool_calls": [{"tool_call": {"id": "1", "function": {
+            "name": "get_weather", "arguments": OSLO_TEXT}}}, {"tool_call": {"id": "2", "function": {
+                "name": "send_mail", "arguments": TEAM_TEXT}}}]}},
+        {"message": {"role": "assistant", "content": FINAL}},
+    ],
+    "smolagents": [
+        {"role": "user", "content": [{"type": "text", "text": ASK}]},
+        {"role": "tool-call", "content": [{"type": "text", "text": "Calling tools:\n" + repr([
+            {"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": OSLO}},
+            {"id": "2", "type": "function", "function": {"name": "send_mail", "arguments": TEAM}}])}]},
+        {"role": "tool-response", "content": [{"type": "text", "text": RESULT}, {"type": "text", "text": SENT}]},
+        {"role": "assistant", "content": [{"type": "text", "text": FINAL}]},
+    ],
+    "Hermes": [
+        {"from": "human", "value": ASK},
+        {"from": "gpt", "value": f'<tool_call>\n{{"name": "get_weather", "arguments": {OSLO_TEXT}}}\n</tool_call>\n'
+                                 f"<tool_call>\n{{'name': 'send_mail', 'arguments': {TEAM}}}\n</tool_call>"},
+        {"from": "gpt", "value": FINAL},
+    ],
+    "Mistral's marks": [
+        {"role": "user", "content": ASK},
+        {"role": "assistant", "content": f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {OSLO_TEXT}}}, '
+                                         f'{{"name": "send_mail", "arguments": {TEAM_TEXT}}}]</s>'},
+        {"role": "assistant", "content": FINAL},
+    ],
+    "Llama's marks": [
+        {"role": "user", "content": ASK},
+        {"role": "assistant", "content": f'<|python_tag|>{{"name": "get_weather", "parameters": {OSLO_TEXT}}}<|eom_id|>'},
+        {"role": "assistant", "content": f'<|python_tag|>{{"name": "send_mail", "parameters": {TEAM_TEXT}}}<|eom_id|>'},
+        {"role": "assistant", "content": FINAL},
+    ],
+    "one type for all rows": [
+        {"role": "user", "content": ASK, "tool_calls": None, "function_call": {"name": None, "arguments": None}},
+        {"role": "assistant", "content": [{"text": None, "toolUse": {"name": "get_weather", "input": OSLO}},
+                                          {"text": None, "toolUse": {"name": "send_mail", "input": TEAM}}]},
+        {"role": "assistant", "content": [{"text": FINAL, "toolUse": {"name": None, "input": {"city": None, "to": None}}}],
+         "tool_calls": "NaN"},
+    ],
     "an agent by its name": [
         {"role": "user", "content": ASK},
         {"role": "Planner", "content": None, "tool_calls": OPENAI_CALLS},
@@ -435,6 +508,8 @@ def test_a_broken_wrapper_of_parallel_calls_is_one_wrong_call() -> None:
                                       {"type": "tool_use", "id": "2", "name": "send_mail", "input": TEAM}]},
     {"role": "model", "parts": [{"functionCall": {"name": "get_weather", "args": "{'city'"}},
                                 {"functionCall": {"name": "send_mail", "args": TEAM}}]},
+    {"role": "assistant", "content": '<tool_call>{"name": "get_weather", "arguments": {"city</tool_call>\n'
+                                     f'<tool_call>{{"name": "send_mail", "arguments": {TEAM_TEXT}}}</tool_call>'},
 ])  # fmt: skip
 def test_a_call_with_broken_arguments_in_a_message_is_wrong_and_the_others_count(message: dict[str, Any]) -> None:
     sample = {"messages": [{"role": "user", "content": ASK}, message], "reference_tool_calls": EXPECTED}
@@ -464,6 +539,9 @@ def test_a_call_with_broken_arguments_in_a_message_is_wrong_and_the_others_count
         ({"type": "text", "text": "x"}, "x"),
         ({"from": "function_call", "value": "get_weather(Oslo)"}, "get_weather"),
         ({"question": "Who?"}, "question"),
+        ({"user": "U123", "text": "Hello."}, "text"),
+        ({"user": "Who?", "assistant": "Me.", "tool_calls": OPENAI_CALLS}, "tool_calls"),
+        ({"role": "assistant", "content": "<tool_call><function=get_weather></function></tool_call>"}, "get_weather"),
         ({}, "{}"),
         ("hello", "hello"),
         (["one", "two", "three"], "three"),
@@ -501,6 +579,10 @@ def test_a_form_that_is_not_known_is_named(message: Any, named: str) -> None:
         ({"role": "user", "content": '[{"type": "text", "text": "Hello."}]'}, "Hello."),
         ({"role": "user", "content": '[{"type": "dog", "text": "Hello."}]'}, '[{"type": "dog", "text": "Hello."}]'),
         ({"role": "model", "parts": [{"text": "Hello.", "thought_signature": "x"}]}, "Hello."),
+        ({"type": "message", "role": "user", "content": [{"type": "input_audio", "transcript": "Hello."}]}, "Hello."),
+        ({"role": "user", "content": "NaN"}, ""),
+        ({"role": "assistant", "content": "A <tool_call> begins a call."}, "A <tool_call> begins a call."),
+        ({"role": "tool", "content": {"price": None}}, '{"price": null}'),
     ],
 )
 def test_the_text_of_a_message(message: dict[str, Any], text: str) -> None:

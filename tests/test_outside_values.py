@@ -31,7 +31,7 @@ from rageval_spark.values import is_missing, plain
 
 MASKED = np.ma.masked_array([1, 2], mask=[True, False])[0]
 MISSING = [None, float("nan"), np.nan, np.float64("nan"), np.datetime64("NaT"), pd.NA, pd.NaT, MASKED, Decimal("NaN"),
-           "NaN", "nan", "NaT", "<NA>"]  # fmt: skip
+           Decimal("sNaN"), "NaN", "nan", "NaT", "<NA>"]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
@@ -62,8 +62,9 @@ def test_words_that_people_answer_with_are_texts(text: str) -> None:
 
 @pytest.mark.parametrize("empty", [[], {}, (), np.array([]), pd.Series([], dtype=object)], ids=repr)
 def test_an_empty_container_is_no_text_and_an_empty_list(empty: Any) -> None:
-    for field in ("user_input", "response", "reference_goal"):
+    for field in ("user_input", "response", "reference_goal", "should_refuse", "reference_turns"):
         assert Sample.parse({field: empty}) == Sample()
+    assert not Sample.parse({"relevance": empty}).relevance
     assert Sample.parse({"reference": empty}).reference_text == ""
     assert not Sample.parse({"contexts": empty}).has_context
     for field in ("tool_calls", "reference_tool_calls", "messages"):
@@ -115,6 +116,7 @@ class Pair(NamedTuple):
         "['a', 'b']", "['a' 'b']", "['a'\n 'b']", '["a", "b"]', "array(['a', 'b'], dtype=object)", "('a', 'b')",
         "[{'text': 'a'}, {'text': 'b', 'score': nan}]", "[{'text': 'a'}\n {'text': 'b'}]", "[np.str_('a'), np.str_('b')]",
         "array(['a', 'b'],\n      dtype='<U1')", ' ["a",\n "b"] ', "[list(['a'])]"[6:10] + ", 'b']",
+        '{"a","b"}', "{'a', 'b'}", "('a', 'b',)", "({'text': 'a'}, {'text': 'b'})", json.dumps(json.dumps(["a", "b"])),
     ],
 )  # fmt: skip
 def test_contexts_of_other_libraries_and_in_cells(contexts: Any) -> None:
@@ -128,6 +130,12 @@ def test_contexts_of_other_libraries_and_in_cells(contexts: Any) -> None:
         ("reference", "['30 days' 'thirty days']", ("30 days", "thirty days")),
         ("reference", "['30 days', None, nan]", ("30 days",)),
         ("reference", "[]", ()),
+        ("reference", "(3, 5)", ("(3, 5)",)),
+        ("reference", "('a',)", ("a",)),
+        ("retrieved_contexts", "{}", ()),
+        ("retrieved_contexts", "()", ()),
+        ("retrieved_ids", '"[\\"d1\\", \\"d2\\"]"', ("d1", "d2")),
+        ("relevance", "[]", {}),
         ("retrieved_ids", "[1 2 3]", ("1", "2", "3")),
         ("retrieved_ids", "['d1', 'd2']", ("d1", "d2")),
         ("retrieved_ids", "array(['d1', 'd2'], dtype=object)", ("d1", "d2")),
@@ -144,6 +152,7 @@ def test_contexts_of_other_libraries_and_in_cells(contexts: Any) -> None:
         ("should_refuse", 1.0, True),
         ("reference_turns", np.int64(3), 3),
         ("reference_turns", Decimal("3"), 3),
+        ("reference_turns", "3.0", 3),
         ("sample_id", np.int64(7), "7"),
         ("response", np.str_("text"), "text"),
     ],
@@ -168,7 +177,7 @@ def test_prose_that_begins_with_a_bracket_is_one_text(text: str) -> None:
     "['The museum opens at nine.', 'Tickets cost", "['The museum opens", "['a' ... 'b']", "['a', 'b', ...]",
     "['It's open', 'It's shut']", "['a' 'b', 'c']", "[“a”, “b”]", "[{'text': 'a'}, {'text'", "[The museum., Tickets.]",
     "[Document(page_content='a', metadata={})]", "array(['a', 'b'", "[['a', 'b']", '["a", "b"', "['a'] and ['b']", "[1, 2]",
-    "[['a'], ['b']]",
+    "[['a'], ['b']]", "WrappedArray(The museum, Tickets)", "[b'a' b'b']", "['a', 007]",
 ])  # fmt: skip
 @pytest.mark.parametrize("field", ["retrieved_contexts", "reference"])
 def test_what_looks_like_a_list_and_cannot_be_read_is_named(text: str, field: str) -> None:

@@ -98,6 +98,7 @@ def test_what_a_field_takes(field: str, given: Any, read: Any) -> None:
         ("history", [{"role": "user", "content": [5]}],
          "history: item 1: expected a message's content as text or parts, found 5"),
         ("retrieved_ids", "a", "retrieved_ids: expected a list of ids, found a text"),
+        ("retrieved_ids", "[007, 008]", "that cannot be read (unexpected '007')"),
         ("retrieved_ids", "[broken", "retrieved_ids: expected a list of ids, found a text"),
         ("retrieved_ids", [1.0], "retrieved_ids: expected a text or a whole number, found a number 1.0"),
         ("relevant_ids", [None], "relevant_ids: expected a text or a whole number, found nothing: null"),

@@ -96,6 +96,8 @@ def compare(base: Run | str, new: Run | str | None = None, *, groups: tuple[str,
     scale = scales.pop() if len(scales) == 1 else 1
     matters = _least_effect(min_effect, scale)
     lines = ranked([cell for cell in cells if cell.slice is None], other, least, matters)
+    if not groups:
+        repeats += _shared_ids(old, other, [cell for cell in cells if cell.slice is None])
     by_slice: list[Compared] = []
     for name in slices:
         for match in matches:
@@ -140,6 +142,25 @@ def _check_repeats(run: Recorded, scores: DataFrame, force: bool) -> list[str]:
         raise InputError(f"{said}: which of them belong together in two runs cannot be known. {remedy}. "
                          f"--force compares the average of such samples")
     return [f"{said}: such samples are averaged into one. {remedy}"]
+
+
+def _shared_ids(old: Recorded, new: Recorded, cells: Sequence[Cell]) -> list[str]:
+    """Return a sentence for each run in which several rows have the same id of the data."""
+    said = []
+    for side, run in ((BASE, old), (NEW, new)):
+        if ids_are_made(run):
+            continue
+        shared = 0
+        for cell in cells:
+            group = cell.match.base if side == BASE else cell.match.new
+            counts = cell.counts[side]
+            rows = run.summary["metrics_score"][group]["stats"].get(cell.match.metric, {}).get("total", 0)
+            shared = max(shared, rows - counts.scored - counts.failed - counts.skipped)
+        if shared:
+            said.append(f"{shared:,} rows of {run.run_id} have the id of another row, or none and the content of another: their "
+                        f"scores are averaged into one sample. Map a column that identifies each row, fields: "
+                        f"{{sample_id: <column>}}, and run again; paid replies are used again")
+    return said
 
 
 def _metrics(run: Recorded) -> dict[tuple[str, str], Mapping[str, Any]]:

@@ -96,12 +96,12 @@ def _read_call(place: str, item: Any, *, named_by_key: bool, made: bool, depth: 
     id = next((str(body[key]) for key in ID_KEYS if isinstance(body.get(key), (str, int))), None)
     if body.get("method") == "tools/call" and isinstance(body.get("params"), Mapping):
         body = body_of(body["params"])
-    for key in (*WRAPPER_KEYS, "data", "kwargs"):
-        if isinstance(body.get(key), Mapping) and not any(isinstance(body.get(name), str) for name in NAME_KEYS):
-            inner = body_of(body[key])
-            id = id or next((str(inner[name]) for name in ID_KEYS if isinstance(inner.get(name), (str, int))), None)
-            body = inner
+    for _ in range(MOST_NESTED):
+        key = next((key for key in (*WRAPPER_KEYS, "data", "kwargs") if isinstance(body.get(key), Mapping)), None)
+        if key is None or any(isinstance(body.get(name), str) for name in NAME_KEYS):
             break
+        body = body_of(body[key])
+        id = id or next((str(body[name]) for name in ID_KEYS if isinstance(body.get(name), (str, int))), None)
     name = next((body[key] for key in NAME_KEYS if isinstance(body.get(key), str)), None)
     if name is None:
         raise form_fault(place, "calls with a name and arguments", item)

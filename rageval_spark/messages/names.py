@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from rageval_spark.cells import read_cell
 from rageval_spark.errors import SampleFault
+from rageval_spark.values import is_missing
 
 ASSISTANT, USER, SYSTEM, TOOL = "assistant", "user", "system", "tool"
 ROLES: Mapping[str, str] = {
@@ -19,7 +20,8 @@ ROLES: Mapping[str, str] = {
                      "aimessage", "aimessagechunk"), ASSISTANT),
     **dict.fromkeys(("user", "human", "humanmessage", "humanmessagechunk", "customer", "request"), USER),
     **dict.fromkeys(("system", "developer", "systemmessage"), SYSTEM),
-    **dict.fromkeys(("tool", "function", "observation", "ipython", "toolmessage", "functionmessage", "tool_response"), TOOL),
+    **dict.fromkeys(("tool", "function", "observation", "ipython", "toolmessage", "functionmessage", "tool_response",
+                     "tool-response"), TOOL),
 }  # fmt: skip
 """The roles of OpenAI's messages by the words that other tools have for them."""
 CALL_ROLES = ("function_call", "tool_call")
@@ -35,7 +37,8 @@ PARTS: Mapping[str, Part] = {
                      "tool_invocation", "dynamic_tool", "mcp_call", "custom_tool_call", "server_tool_call", "builtin_tool_call",
                      "function", "executable_code"), "call"),
     **dict.fromkeys(("tool_result", "function_response", "function_result", "function_result_content", "function_call_output",
-                     "tool_return", "builtin_tool_return", "retry_prompt", "tool_call_result", "tool_output",
+                     "tool_return", "builtin_tool_return", "retry_prompt", "tool_call_result", "tool_call_response",
+                     "tool_output",
                      "code_execution_result", "function_execution_result"), "result"),
     **dict.fromkeys(("image", "image_url", "input_image", "image_content", "image_file", "audio", "audio_url", "input_audio",
                      "output_audio", "audio_content", "video", "video_url", "file", "input_file", "file_url", "file_content",
@@ -48,11 +51,13 @@ PARTS: Mapping[str, Part] = {
 }  # fmt: skip
 """What a part of a message is: its text, a call, the result of a call (shown as the tool's own message), a medium (shown as its
 kind in brackets), or nothing that belongs to the conversation, such as the model's thoughts."""
-CONTENT_KEYS = ("content", "parts", "blocks", "items", "text", "value", "message", "refusal")
+CONTENT_KEYS = ("content", "contents", "parts", "blocks", "items", "text", "value", "message", "refusal")
 CALL_KEYS = ("tool_calls", "invalid_tool_calls", "tools_called", "mcp_tools_called", "tool_invocations", "function_calls",
              "tool_uses", "tool_requests")
 SECOND_KEYS = ("function_call", "tool_call", "tool_use")
 """Keys of a message that hold one call, and often repeat one that stands under CALL_KEYS."""
+REPEATING_KINDS = ("tool_call_summary_message",)
+"""Kinds of messages that list calls of earlier ones once more."""
 IGNORED_KEYS = ("tool_call_id", "tool_call_chunks", "tools", "functions", "tool_choice", "tool_name", "tool_results",
                 "mcp_prompts_called", "mcp_resources_called", "is_tool_call", "tool_use_id", "call_id", "function_name")
 """Keys that look like calls, but are not: definitions, ids and results."""
@@ -72,6 +77,12 @@ ID_KEYS = ("id", "call_id", "tool_call_id", "tool_use_id")
 RESULT_KEYS = ("function_response", "tool_result", "tool_call_result", "json", "text", "output", "result", "response", "content",
                "value", "message")
 """Keys under which the result of a call may stand."""
+CALLS_IN_TEXT = (("<tool_call>", "</tool_call>"), ("[TOOL_CALLS]", "</s>"), ("<|python_tag|>", "<|eom_id|>"))
+"""The marks between which models write calls into their text (Hermes and Qwen, Mistral, Llama). Servers without a parser for
+them leave them there."""
+CALL_NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']""")
+CALLS_BEHIND = "Calling tools:"
+"""The words that smolagents puts before the calls of a message."""
 PARALLEL = re.compile(r"(?:functions\.)?multi_?tool_?use(?:[._-]?parallel)?", re.IGNORECASE)
 """The name under which OpenAI's models sometimes wrap several calls into one."""
 MOST_NESTED = 8
@@ -101,8 +112,15 @@ def snake_case(name: str) -> str:
 
 
 def body_of(item: Mapping[Any, Any]) -> dict[str, Any]:
-    """The values of an object that are there, by their names in snake case."""
-    return {snake_case(str(key)): value for key, value in item.items() if value is not None}
+    """The values of an object that are there, by their names in snake case.
+
+    An object with nothing but null in it is not there: tables that keep all rows in one type fill them with such objects.
+    """
+    return {snake_case(str(key)): value for key, value in item.items() if not _is_void(value)}
+
+
+def _is_void(value: Any) -> bool:
+    return is_missing(value) or (isinstance(value, Mapping) and len(value) > 0 and all(map(_is_void, value.values())))
 
 
 def kind_of(body: Mapping[str, Any]) -> str:

@@ -6,9 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rageval_spark.messages.calls import Call, read_calls
+from rageval_spark.messages.calls import Call, read_calls, read_invalid_call
 from rageval_spark.messages.names import (
     ARGUMENT_KEYS,
+    CALL_NAME,
+    CALLS_IN_TEXT,
     ID_KEYS,
     NAME_KEYS,
     PARTS,
@@ -74,7 +76,8 @@ class Pieces:
         elif what == "result":
             self.results.append(result_text(held))
         elif what == "media":
-            self.texts.append(f"[{kind}]")
+            spoken = held.get("transcript") if isinstance(held, Mapping) else None
+            self.texts.append(spoken if isinstance(spoken, str) and spoken else f"[{kind}]")
 
     def _look_at(self, body: Mapping[str, Any], kind: str, part: Mapping[Any, Any]) -> tuple[Part, str, Any]:
         """What a part is, its kind, and the object that holds it: the part itself, or what stands under the key that names its
@@ -96,6 +99,31 @@ class Pieces:
         if not kind and any(key in body for key in ID_KEYS) and any(key in body for key in ("content", "result", "output")):
             return "result", "tool_result", part
         raise form_fault(self.place, "parts with text, tool calls or media of a known kind", part)
+
+
+def split_calls(place: str, text: str) -> tuple[str, list[Call]]:
+    """The text without the calls that the model wrote into it behind a mark, and these calls. A mark before other text is text.
+
+    Raises SampleFault for calls that are not written in JSON. Broken JSON is a call that was made and is wrong.
+    """
+    calls: list[Call] = []
+    for start, end in CALLS_IN_TEXT:
+        rest, *marked = text.split(start)
+        for piece in marked:
+            written, _, after = piece.partition(end)
+            written = written.strip()
+            if not written.startswith(("{", "[", "<")):
+                rest += start + piece
+                continue
+            value = parse_text(written)
+            if isinstance(value, str) and not written.startswith("<"):
+                name = CALL_NAME.search(written)
+                calls.append(read_invalid_call({"name": name.group(1) if name else "", "args": written}))
+            else:
+                calls += read_calls(place, value if isinstance(value, list) else [value])
+            rest = "\n".join(filter(None, (rest.strip(), after.strip())))
+        text = rest
+    return text, calls
 
 
 def _parts_in_text(text: str) -> list[Any] | None:

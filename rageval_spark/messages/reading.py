@@ -17,10 +17,12 @@ from rageval_spark.messages.names import (
     ASSISTANT_KEYS,
     CALL_KEYS,
     CALL_ROLES,
+    CALLS_BEHIND,
     CONTENT_KEYS,
     LOOKS_LIKE_CALLS,
     NEUTRAL_KEYS,
     PARTS,
+    REPEATING_KINDS,
     ROLE_KEYS,
     ROLES,
     SECOND_KEYS,
@@ -37,7 +39,7 @@ from rageval_spark.messages.names import (
     snake_case,
     well_formed,
 )
-from rageval_spark.messages.parts import Pieces, result_text
+from rageval_spark.messages.parts import Pieces, result_text, split_calls
 from rageval_spark.values import is_missing, plain
 
 
@@ -111,6 +113,9 @@ def _read_item(place: str, item: Any) -> Iterator[Message]:
         if isinstance(body.get(key), Mapping) and not (role and body.keys() & {"content", "parts"}):
             inner = dict(body[key])
             return (yield from _read_item(place, {**inner, "role": role} if role and key != "message" else inner))
+    content = body.get("content")
+    if isinstance(content, Mapping) and {"role", "parts"} <= body_of(content).keys():  # an event of Google's ADK
+        return (yield from _read_item(place, content))
     if role is None:
         if kind in PARTS or kind.startswith("tool-") or is_hosted(kind) or body.get("method") == "tools/call":
             yield from _lone_part(place, item)
@@ -118,11 +123,15 @@ def _read_item(place: str, item: Any) -> Iterator[Message]:
             yield from _exchange(place, body, item)
     elif role in CALL_ROLES:
         text = next((body[key] for key in CONTENT_KEYS if key in body), None)
-        parsed = parse_text(text) if isinstance(text, str) else text
+        if isinstance(text, list) and (pieces := _texts_of_parts(text)):
+            text = "\n".join(pieces)
+        parsed = parse_text(text.rpartition(CALLS_BEHIND)[2].strip()) if isinstance(text, str) else text
         calls = read_calls(place, parsed if isinstance(parsed, list) else [parsed])
         yield Message(CALL_ROLES[0], "", calls)
     elif role == TOOL:
-        yield Message(TOOL, result_text(next((body[key] for key in CONTENT_KEYS if key in body), body)))
+        # body leaves out objects of nulls, but here they are what the tool returned
+        held = {snake_case(str(key)): value for key, value in item.items() if value is not None}
+        yield Message(TOOL, result_text(next((held[key] for key in CONTENT_KEYS if key in held), held)))
     else:
         yield from _message(place, role, body, item)
 
@@ -151,7 +160,7 @@ def _message(place: str, role: str, body: Mapping[str, Any], item: Mapping[Any, 
     results: list[str] = []
     sources: list[list[Call]] = [[]]
     known = False
-    for key in CALL_KEYS:
+    for key in CALL_KEYS if kind_of(body) not in REPEATING_KINDS else ():
         if body.get(key):
             listed = _as_list(place, key, body[key])
             calls = read_calls(f"{place}: {key}", listed) if key != "invalid_tool_calls" else map(read_invalid_call, listed)
@@ -176,6 +185,10 @@ def _message(place: str, role: str, body: Mapping[str, Any], item: Mapping[Any, 
             texts = [audio["transcript"]]
         if not texts and isinstance(holder.get("refusal"), str):
             texts = [holder["refusal"]]
+    if role == ASSISTANT:
+        split = [split_calls(place, text) for text in texts]
+        texts = [text for text, _ in split]
+        sources.append([call for _, calls in split for call in calls])
     calls = drop_repeats(sources)
     _check_nothing_is_lost(place, body, item, bool(texts or calls or results or known))
     if calls and role not in (ASSISTANT, USER, SYSTEM):
@@ -184,10 +197,9 @@ def _message(place: str, role: str, body: Mapping[str, Any], item: Mapping[Any, 
         raise form_fault(place, f"tool calls in the assistant's messages, not in the {role}'s", item)
     message = Message(role, "\n".join(filter(None, map(well_formed, texts))), calls)
     tool_messages = [Message(TOOL, text) for text in results]
-    if role == ASSISTANT:
-        yield from (message, *tool_messages)
-    else:  # Anthropic sends results in a message of the user
-        yield from (*tool_messages, message) if message.text or not tool_messages else tool_messages
+    said = [message] if message.text or calls or not tool_messages else []
+    # Anthropic sends results in a message of the user
+    yield from (*said, *tool_messages) if role == ASSISTANT else (*tool_messages, *said)
 
 
 def _check_nothing_is_lost(place: str, body: Mapping[str, Any], item: Mapping[Any, Any], read: bool) -> None:
@@ -227,6 +239,8 @@ def _exchange(place: str, body: Mapping[str, Any], item: Any) -> Iterator[Messag
     if [role for role, _ in sides] not in ([USER, ASSISTANT], [USER], [ASSISTANT]) or not (
             len(sides) == 2 or sides[0][1] in ("user", "assistant", "human", "ai", "bot")):
         raise form_fault(place, "objects with role and content", item)
+    if others := [key for key in body if key in (*CONTENT_KEYS, *CALL_KEYS, *SECOND_KEYS)]:
+        raise form_fault(place, f"a question and an answer without {', '.join(others)}", item)
     for role, key in sides:
         value = body[key]
         if isinstance(value, Mapping) and len(value) == 1:  # Prompt flow: {"inputs": {"question": ...}}
@@ -241,6 +255,12 @@ def _is_exchange(item: Any) -> bool:
     return (isinstance(item, (list, tuple)) and len(item) == 2
             and all(isinstance(text, str) or text is None for text in item)
             and not (isinstance(item[0], str) and read_role(item[0]) in ROLES.values()))
+
+
+def _texts_of_parts(parts: list[Any]) -> list[str]:
+    """The texts of parts that are all texts; none of others."""
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
+    return [text for text in texts if isinstance(text, str)] if len(texts) == len(parts) else []
 
 
 def _as_list(place: str, key: str, value: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from rageval_spark.engine.work import Row
 from rageval_spark.errors import InputError
 from rageval_spark.spark.names import CORRUPT, column
 from rageval_spark.spark.nested import with_paths
+from rageval_spark.values import MISSING_TEXTS
 
 FINE = "fine"
 """The finest bucket of a row; its bucket is this modulo the store's number of buckets, both powers of two."""
@@ -43,7 +44,7 @@ def normalised(frame: DataFrame, groups: Sequence[FieldGroup], slices: Sequence[
     question = _text(frame, first.get("user_input"))
     reference = _text(frame, first.get("reference"))
     shaped = frame.select(
-        _text(frame, first.get("sample_id")).alias("given_id"),
+        _given_id(frame, first.get("sample_id")).alias("given_id"),
         F.substring(F.sha2(F.concat_ws("\0", question, reference, corrupt), 256), 1, 16).alias("content_id"),
         _detail(frame, first).alias("detail"),
         F.pmod(F.crc32(F.encode(F.coalesce(question, F.lit("")), "UTF-8")), F.lit(MOST_BUCKETS)).cast("int").alias(FINE),
@@ -108,11 +109,22 @@ def _detail(frame: DataFrame, fields: Mapping[str, str]) -> Column:
     return F.when(F.coalesce(*texts).isNotNull(), F.substring(F.sha2(parts, 256), 1, 8))
 
 
+def _given_id(frame: DataFrame, name: str | None) -> Column:
+    """The id that the data has for a row; null without one, also if a text stands for a missing value."""
+    text = _text(frame, name)
+    return F.when(~F.trim(text).isin("", *sorted(MISSING_TEXTS)), text)
+
+
 def _sample_id(given: bool) -> Column:
-    """The given id; without an id column the content's hash. Where that repeats a hash of the details follows it, and where these
-    repeat, too, the number of the occurrence."""
+    """The given id, or the content's hash. Where that repeats a hash of the details follows it, and where these repeat, too, the
+    number of the occurrence.
+
+    Beside an id column the hash of the details always follows, and rows that repeat it share their id: numbers would take a
+    shuffle for the few rows without an id.
+    """
     if given:
-        return F.coalesce(F.col("given_id"), F.col("content_id"))
+        made = F.concat_ws(".", F.col("content_id"), F.col("detail"))
+        return F.coalesce(F.col("given_id"), made)
     content, detail, order = F.col("content_id"), F.col("detail"), F.xxhash64("sample")
     alike = Window.partitionBy("content_id").orderBy("detail", order)
     repeats = F.lag(F.lit(1)).over(alike).isNotNull() | F.lead(F.lit(1)).over(alike).isNotNull()

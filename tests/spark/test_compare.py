@@ -327,6 +327,15 @@ def test_samples_that_cannot_be_told_apart_are_averaged_into_one_by_force(spark:
     assert any("2 of 62 samples of a have no id" in warning for warning in found.warnings)
 
 
+def test_rows_that_share_an_id_of_the_data_are_averaged_with_a_warning(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [("talk 1", "right"), ("talk 1", "wrong"), ("talk 2", "right")]
+    frame = spark.createDataFrame([(id, answer, "right") for id, answer in rows], "id string, answer string, reference string")
+    runs = [evaluate(frame, ["exact_match"], judge=EmbeddedJudge(), output=str(tmp_path), run_id=name) for name in ("a", "b")]
+    found = compare(*runs, force=True)
+    for name in ("a", "b"):
+        assert any(warning.startswith(f"1 rows of {name} have the id of another row") for warning in found.warnings)
+
+
 def test_a_slice_may_not_be_worse_than_in_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
     from rageval_spark.run import run
 

@@ -57,3 +57,12 @@ def test_ids_depend_on_neither_order_nor_partitions_nor_answers(spark: SparkSess
     assert len({id for _, id in found}) == len(rows)
     answered = [(question, "other", contexts, reference) for question, _, contexts, reference in rows]
     assert sorted(id for _, id in ids(spark, answered)) == sorted(id for _, id in found)
+
+
+def test_rows_without_an_id_beside_others_with_one_are_told_apart_by_their_contexts(spark: SparkSession) -> None:
+    rows = [("7", "c1"), (None, "c1"), (None, "c2"), ("NaN", "c3"), (" ", "c4"), ("", "c1")]
+    frame = spark.createDataFrame([(id, "q", "a", [context], "r") for id, context in rows], f"i string, {SCHEMA}")
+    found = [row["sample_id"] for row in normalised(frame, [FieldGroup({"sample_id": "i", **FIELDS}, ())], []).collect()]
+    assert found[0] == "7"
+    assert found[1] == found[5]
+    assert len({*found}) == 5
