@@ -18,8 +18,10 @@ from rageval_spark.errors import RagevalError, SampleFault
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import EmbeddedJudge, HttpJudge
 from rageval_spark.spark import session
+from rageval_spark.spark.files import LISTS, Source
+from rageval_spark.spark.names import CORRUPT
 from rageval_spark.spark.profile import first_rows, profile
-from rageval_spark.spark.read import CORRUPT, LISTS, Source, read, resolved, unfed
+from rageval_spark.spark.read import read, resolved, unfed
 from rageval_spark.spark.sampling import drawn
 from rageval_spark.spark.score import check_executors
 

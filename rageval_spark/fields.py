@@ -9,8 +9,8 @@ from typing import Any
 
 from rageval_spark.cells import looks_like_list, read_cell
 from rageval_spark.errors import SampleFault
-from rageval_spark.messages import read_turns, well_formed
-from rageval_spark.values import is_missing, plain
+from rageval_spark.messages import read_turns
+from rageval_spark.values import is_missing, plain, well_formed
 
 
 def read_field(field: str, value: Any) -> Any:

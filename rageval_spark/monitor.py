@@ -25,7 +25,8 @@ from rageval_spark.report.review import as_csv, as_jsonl
 from rageval_spark.report.watched import Counts, Figure
 from rageval_spark.run import Run, exists, run
 from rageval_spark.spark import monitored, recalled, session
-from rageval_spark.spark.read import Source, read
+from rageval_spark.spark.files import Source
+from rageval_spark.spark.read import read
 from rageval_spark.statistics.drift import Sums, pooled
 
 if TYPE_CHECKING:

@@ -8,10 +8,8 @@ from typing import Any
 
 from rageval_spark.errors import SampleFault
 from rageval_spark.fields import read_field
-from rageval_spark.messages import read_messages, well_formed
+from rageval_spark.messages import read_messages
 from rageval_spark.values import is_missing, plain
-
-__all__ = ["ALIASES", "FIELDS", "Sample", "ambiguous_names", "blank", "fields_found", "known_names", "well_formed"]
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sample_id": ("id", "data_id"),

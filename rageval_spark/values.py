@@ -51,6 +51,15 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value in MISSING_TEXTS)
 
 
+def well_formed(text: str) -> str:
+    """Return the text with U+FFFD in place of lone surrogates, as cut JSON escapes leave them: UTF-8 cannot carry one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def _plain_scalar(value: Any) -> Any:
     if isinstance(value, Enum):  # an Enum may be a str or an int as well
         return plain(value.value)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval_spark.errors import ConfigError
+from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge
-from rageval_spark.judges.wire import Transport
 from rageval_spark.metric import Game, Metric, play
 from rageval_spark.sample import FIELDS, Sample
 from rageval_spark.score import Score

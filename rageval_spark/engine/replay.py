@@ -18,6 +18,7 @@ from rageval_spark.engine.window import Window
 from rageval_spark.errors import JudgeFault
 from rageval_spark.judges import embedded, wire
 from rageval_spark.judges.conversation import budget_refused, converse
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, played
 from rageval_spark.prompts import length
@@ -56,7 +57,7 @@ class Replay:
         self._desks = {endpoint: (place, Desk(endpoint, plan, Window(1))) for place, endpoint in enumerate(plan.endpoints())}
         self._run_id, self._oldest, self._unanswered = run_id, oldest, unanswered
         self.known: dict[str, Mapping[str, Any]] = {}
-        self.results: dict[str, bytes | wire.Unanswered] = {}
+        self.results: dict[str, bytes | Unanswered] = {}
         self._payers: dict[str, str] = {}
         self.requests: list[Request] = []
         self.accepted: list[dict[str, Any]] = []
@@ -159,7 +160,7 @@ class Replay:
         if isinstance(result, bytes):
             try:
                 return parse(result)
-            except wire.Unanswered as refusal:
+            except Unanswered as refusal:
                 result = refusal
         if result is not None and (self._unanswered or not result.transient):
             raise JudgeFault(result.code, result.reason) from result

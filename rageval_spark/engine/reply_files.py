@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
 from rageval_spark.judges import wire
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.score import Usage
 
 GZIP = b"\x1f\x8b"
@@ -142,7 +143,7 @@ class _State:
     def use(self, line: str) -> None:
         """Keep a line of a known id that was not answered yet, and count what it brought."""
         id, result = wire.batch_result(line)
-        refusal = result if isinstance(result, wire.Unanswered) else _take(self.receipt, result, self.embedding)
+        refusal = result if isinstance(result, Unanswered) else _take(self.receipt, result, self.embedding)
         if refusal is None:
             self.answered.add(id)
         elif id in self.refused:
@@ -156,7 +157,7 @@ class _State:
         self.keep(f"{id}\t{line.strip()}\n".replace("\r", " ").encode())
 
 
-def _take(receipt: Receipt, body: bytes, embedding: bool) -> wire.Unanswered | None:
+def _take(receipt: Receipt, body: bytes, embedding: bool) -> Unanswered | None:
     """Count an answer with what it took; return why it is none if its body holds no completion."""
     try:
         if embedding:
@@ -164,7 +165,7 @@ def _take(receipt: Receipt, body: bytes, embedding: bool) -> wire.Unanswered | N
         else:
             completion = wire.completion(body, 0.0)
             usage, served = completion.usage, completion.model
-    except wire.Unanswered as refusal:
+    except Unanswered as refusal:
         return refusal
     receipt.answers += 1
     receipt.usage += usage

@@ -12,7 +12,8 @@ from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import SampleFault
 from rageval_spark.judges.refusals import language_in_doubt, refused
 from rageval_spark.measures.markers import cited, unknown_marker
-from rageval_spark.prompts.language import language_name, script, word_tokens
+from rageval_spark.prompts.detection import language_name, script
+from rageval_spark.prompts.language import word_tokens
 from rageval_spark.sample import Sample, blank
 
 READ = ("user_input", "response", "retrieved_contexts", "retrieved_ids")

@@ -12,7 +12,7 @@ from rageval_spark.measures.markers import cited
 from rageval_spark.metric import Metric, Reply, play, played
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
-from rageval_spark.prompts.language import prompt_language
+from rageval_spark.prompts.detection import prompt_language
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.sentences import FindStatements, JudgeSentences

@@ -11,7 +11,8 @@ from statistics import fmean
 
 from rageval_spark.judges.stems import function_words, stem
 from rageval_spark.measures.numbers import numbers_of, to_ascii_digits, value_of
-from rageval_spark.prompts.language import UNSPACED, compatible, detect_language
+from rageval_spark.prompts.detection import detect_language
+from rageval_spark.prompts.language import UNSPACED, compatible
 
 WORD = re.compile(rf"[{UNSPACED}]+|\d+(?:[.,:]\d+)*|[^\W\d_{UNSPACED}]+(?:['’][^\W\d_{UNSPACED}]+)*")
 JOINT = re.compile(r"[/:×^%‰]|(?<=\d)-")

@@ -17,7 +17,8 @@ from typing import Any
 import yaml
 
 from rageval_spark.judges.lexical import LEAST_WORDS, wording
-from rageval_spark.prompts.language import LANGUAGE_NAMES, SCRIPTS, detect_language, script, sentences, word_tokens
+from rageval_spark.prompts.detection import LANGUAGE_NAMES, SCRIPTS, detect_language, script
+from rageval_spark.prompts.language import sentences, word_tokens
 
 LONGEST = 20_000
 """Characters of the longest text that can be a refusal. It keeps the time to match phrases in bounds."""

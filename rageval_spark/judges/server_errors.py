@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval_spark.judges.server_words import BUDGET, FILTERED, IN_A_200, INPUT, KEY, LIMIT, MODEL, NO_CREDIT, SUM, TOO_LONG
-from rageval_spark.sample import well_formed
+from rageval_spark.values import well_formed
 
 TRANSIENT = (408, 409, 425, 429)
 THROTTLED = (429, 503, 529)

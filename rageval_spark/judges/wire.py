@@ -11,18 +11,14 @@ from typing import Any
 import numpy as np
 
 from rageval_spark.judges.conversation import Completion
-from rageval_spark.judges.dialect import Transport as Transport
+from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.endings import ending_of
 from rageval_spark.judges.messages import reply_text, usage_of
-from rageval_spark.judges.server_errors import THROTTLED as THROTTLED
-from rageval_spark.judges.server_errors import Unanswered as Unanswered
-from rageval_spark.judges.server_errors import error_in_success, start_of
-from rageval_spark.judges.server_errors import refused as refused
-from rageval_spark.judges.server_errors import retry_after_s as retry_after_s
+from rageval_spark.judges.server_errors import Unanswered, error_in_success, refused, start_of
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.prompts.rendering import Rendered
-from rageval_spark.sample import well_formed
 from rageval_spark.score import Usage
+from rageval_spark.values import well_formed
 
 
 @dataclass

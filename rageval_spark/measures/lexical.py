@@ -11,7 +11,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from rageval_spark.measures.numbers import language_of_numbers, replace_numbers, to_ascii_digits
-from rageval_spark.prompts.language import UNSPACED, compatible, language_name
+from rageval_spark.prompts.detection import language_name
+from rageval_spark.prompts.language import UNSPACED, compatible
 from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score, Skip
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
-from rageval_spark.prompts.language import LETTER, detect_language
+from rageval_spark.prompts.detection import LETTER, detect_language
 
 COMMA_LANGUAGES = frozenset({
     "be", "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "hr", "hu", "hy", "id", "it", "ka", "kk", "ky", "lt", "lv",

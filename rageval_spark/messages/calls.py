@@ -19,9 +19,8 @@ from rageval_spark.messages.names import (
     form_fault,
     parse_text,
     snake_case,
-    well_formed,
 )
-from rageval_spark.values import plain
+from rageval_spark.values import plain, well_formed
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from rageval_spark.cells import read_cell
 from rageval_spark.errors import SampleFault
+from rageval_spark.values import well_formed
 
 ASSISTANT, USER, SYSTEM, TOOL = "assistant", "user", "system", "tool"
 ROLES: Mapping[str, str] = {
@@ -78,15 +79,6 @@ MOST_NESTED = 8
 USER_KEYS = ("user", "human", "question", "query", "prompt", "user_input", "input", "inputs")
 ASSISTANT_KEYS = ("assistant", "ai", "bot", "answer", "response", "completion", "output", "outputs")
 """Keys of an object that holds a question and its answer."""
-
-
-def well_formed(text: str) -> str:
-    """The text with each half of a surrogate pair, as cut JSON escapes leave it, replaced: no UTF-8 can carry one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def read_role(word: str) -> str:

@@ -20,8 +20,8 @@ from rageval_spark.messages.names import (
     is_hosted,
     kind_of,
     parse_text,
-    well_formed,
 )
+from rageval_spark.values import well_formed
 
 WEIGHTIEST: tuple[Part, ...] = ("call", "result", "media", "text", "nothing")
 """Of several keys that name a part's kind, the one that counts."""

@@ -35,10 +35,9 @@ from rageval_spark.messages.names import (
     parse_text,
     read_role,
     snake_case,
-    well_formed,
 )
 from rageval_spark.messages.parts import Pieces, result_text
-from rageval_spark.values import is_missing, plain
+from rageval_spark.values import is_missing, plain, well_formed
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,7 @@ from functools import lru_cache
 import sentencex
 
 from rageval_spark.prompts.abbreviations import ORDINALS, Abbreviations, abbreviations_of
-from rageval_spark.prompts.detection import (
-    HAN,
-    HANGUL,
-    KANA,
-    LANGUAGE_NAMES,
-    LETTER,
-    SCRIPTS,
-    detect_language,
-    language_name,
-    prompt_language,
-    script,
-)
-
-__all__ = [
-    "HAN", "HANGUL", "KANA", "LANGUAGE_NAMES", "LETTER", "SCRIPTS", "UNSPACED", "compatible", "detect_language", "is_invisible",
-    "language_name", "normalised", "prompt_language", "same_answer", "script", "sentence_spans", "sentences", "word_tokens",
-]  # fmt: skip
+from rageval_spark.prompts.detection import detect_language
 
 UNSPACED = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e00-\u0eff\u1780-\u17ff"
 TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.,-][^\W_{UNSPACED}]+)*")

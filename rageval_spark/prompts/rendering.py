@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+from rageval_spark.prompts.detection import prompt_language
 from rageval_spark.prompts.embedding import Embed
-from rageval_spark.prompts.language import prompt_language
 from rageval_spark.prompts.prompt import Prompt, Reasons, ReplyModel, Text
 
 SYSTEM = {

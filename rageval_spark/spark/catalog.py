@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from rageval_spark.errors import ConfigError, PublishingFailed
-from rageval_spark.spark.read import first_line
+from rageval_spark.spark.files import first_line
 from rageval_spark.spark.tables import SCORES, STATS
 
 KEY = "run_id"

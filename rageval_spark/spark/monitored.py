@@ -20,7 +20,9 @@ from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.signals import READ, Sums, Watch
 from rageval_spark.errors import InputError
 from rageval_spark.sample import fields_found
-from rageval_spark.spark.read import CORRUPT, Source, column, first_line, read, refuse_ambiguous, resolved, rows_told
+from rageval_spark.spark.files import Source, first_line
+from rageval_spark.spark.names import CORRUPT, column
+from rageval_spark.spark.read import read, refuse_ambiguous, resolved, rows_told
 from rageval_spark.spark.samples import check_columns, normalised
 
 DAY, FEEDBACK = "rageval day", "rageval feedback"

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import InputError, SampleFault
-from rageval_spark.spark.read import Source, read, resolved, rows_told
+from rageval_spark.spark.files import Source
+from rageval_spark.spark.read import read, resolved, rows_told
 from rageval_spark.spark.samples import normalised
 
 Texts = Mapping[tuple[str, str], Mapping[str, Any]]
