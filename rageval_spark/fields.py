@@ -1,4 +1,4 @@
-"""Reading the fields of a sample, each from the forms that datasets have it in."""
+"""The fields of a sample, read from the forms in which datasets hold them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from rageval_spark.values import is_missing, plain, well_formed
 
 
 def read_field(field: str, value: Any) -> Any:
-    """The value of a field, or None if it is missing."""
-    empty: tuple[Any, ...] = ([], {}) if field in TEXTS else ({},) if field == "reference" else ()
-    if is_missing(value) or value in empty or (field not in PROSE and _is_blank_cell(value)):
+    """Return the value of a field, or None if it is missing. Raises SampleFault naming the field if it cannot be read."""
+    if is_missing(value) or _is_empty(field, value):
         return None
     try:
         return READERS[field](field, value)
@@ -24,13 +23,18 @@ def read_field(field: str, value: Any) -> Any:
         raise SampleFault(f"{field}: cannot be read: {error}") from None
 
 
-def _is_blank_cell(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() in ("", "null", "None")
+def _is_empty(field: str, value: Any) -> bool:
+    """Return whether a value says nothing in this field: an empty list is no text, and a blank cell no list or number."""
+    if isinstance(value, str):
+        return field not in PROSE and value.strip() in ("", "null", "None")
+    if field in TEXTS:
+        return value in ([], {})
+    return field == "reference" and value == {}
 
 
 def _fault(field: str, value: Any, expected: str, code: str = "INVALID_INPUT") -> SampleFault:
-    found = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
-    shown = found if len(found) <= 80 else found[:77] + "..."
+    text = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
+    shown = text if len(text) <= 80 else text[:77] + "..."
     return SampleFault(f"{field}: expected {expected}, found {_kind(value)} {shown}", code)
 
 
@@ -53,19 +57,22 @@ def _identifier(field: str, value: Any) -> str:
 
 
 def _listed(field: str, value: Any, expected: str) -> list[Any]:
-    """A list as it is, or the list that a text holds in JSON or as Python or numpy print it."""
+    """Return a list as it is, the list that a text holds, or the list within an object such as {"messages": [...]}."""
     if isinstance(value, str):
         value = _parse(field, value, expected)
     if isinstance(value, Mapping):
         inner = [value[name] for name in (field, "messages", "history") if isinstance(value.get(name), list)]
-        value = [] if not value else inner[0] if inner else value
+        if not value:
+            value = []
+        elif inner:
+            value = inner[0]
     if not isinstance(value, (list, tuple)):
         raise _fault(field, value, expected)
     return list(value)
 
 
 def _parse(field: str, text: str, expected: str) -> Any:
-    """The list or object in a text, in JSON or as Python or numpy print it."""
+    """Return the list or object that a text holds in JSON, or as Python or numpy print it."""
     try:
         return plain(read_cell(text))
     except ValueError as error:
@@ -74,10 +81,13 @@ def _parse(field: str, text: str, expected: str) -> Any:
 
 
 def _list_or_text(field: str, text: str, expected: str) -> list[Any]:
-    """The list in a text that looks like one, or the text alone."""
-    if text.lstrip().startswith(("[", "array(", "(")):
+    """Return the list in a text that looks like one, or else the text alone in a list."""
+    start = text.lstrip()
+    if start.startswith(("[", "array(", "(")):
         try:
-            if isinstance(value := read_cell(text), list) and (text.lstrip()[0] != "(" or len(value) > 1):
+            value = read_cell(text)
+            # one text in parentheses is prose
+            if isinstance(value, list) and (start[0] != "(" or len(value) > 1):
                 return list(plain(value))
         except ValueError as error:
             if looks_like_list(text):
@@ -124,7 +134,7 @@ def _history(field: str, value: Any) -> tuple[tuple[str, str], ...]:
 
 def _identifiers(field: str, value: Any) -> tuple[str, ...]:
     listed = _listed(field, value, "a list of ids")
-    # An id that is missing must not equal another that is: it is no id, however it is written.
+    # Two missing ids must not be equal: each is refused, however it is written.
     return tuple(_identifier(field, None if is_missing(item) else item) for item in listed)
 
 
