@@ -78,7 +78,7 @@ class Folder:
 
     @contextlib.contextmanager
     def writing(self, name: str) -> Iterator[Any]:
-        """A stream into a file, which is there once the block ends well; never half of it on a local disk."""
+        """Open a stream into a file. The file appears when the block ends without error; a local disk never has half of it."""
         system = self._opened[0]
         draft = f"{name}.{uuid.uuid4().hex}.tmp" if self.is_local else name
         if self.is_local:
@@ -101,7 +101,7 @@ class Folder:
             yield source
 
     def stamp(self, name: str) -> list[float] | None:
-        """Size and time of a file, which change when it does; None if there is no such file."""
+        """Return the size in bytes and the time (seconds since 1970) of a file, to notice changes; None if it does not exist."""
         info = self._opened[0].get_file_info(self.path(name))
         if info.type != fs.FileType.File:
             return None

@@ -86,8 +86,8 @@ class FieldGroup:
     def sample(self, sample_id: str, values: Mapping[str, Any], strict: bool = True) -> Sample:
         """The sample that the group sees of a row. Raises SampleFault, which names the column too; if not `strict`, only where
         the faulty field is used."""
-        found = {name: values.get(column) for name, column in self.fields.items()}
-        return Sample.parse({**found, "sample_id": sample_id}, strict, self.fields)
+        mapped = {name: values.get(column) for name, column in self.fields.items()}
+        return Sample.parse({**mapped, "sample_id": sample_id}, strict, self.fields)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def _detect_refusal(prompt: DetectRefusal) -> dict[str, Any]:
 
 
 def _text_of(prompt: ListClaims | DetectRefusal | FindStatements) -> str:
-    """Return the text of which a prompt asks what it states or whether it declines."""
+    """Return the text that a prompt asks about."""
     return "\n".join(text for _, text in prompt.sentences) if isinstance(prompt, FindStatements) else prompt.text
 
 

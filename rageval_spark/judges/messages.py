@@ -14,10 +14,10 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 
 def reply_text(message: Mapping[str, Any]) -> tuple[str, bool, str]:
-    """Return the text of a message, whether the model declined in words of its own, and what an empty message holds elsewhere.
+    """Return the text of a message, whether the server marks it as a refusal, and for a message without text what it holds.
 
-    A server may send the reply as text, in parts, parsed, or as the arguments of a tool call; and some send the whole of it
-    as if it were thinking, where it counts only if it is JSON and nothing else.
+    A server may send the reply as text, in parts, parsed, or as the arguments of a tool call. Some send all of it as thinking:
+    that counts only if it is one JSON object and nothing else.
     """
     text = _joined(message.get("content"), "text")
     refusal = _joined(message.get("refusal"), "refusal") or _joined(message.get("content"), "refusal")
@@ -27,12 +27,12 @@ def reply_text(message: Mapping[str, Any]) -> tuple[str, bool, str]:
         return refusal, True, ""
     parsed = message.get("parsed")
     if isinstance(parsed, Mapping):
-        return _dumped(parsed), False, ""
+        return compact_json(parsed), False, ""
     calls = message.get("tool_calls")
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
     arguments = [call.get("arguments") for call in (*functions, message.get("function_call")) if isinstance(call, Mapping)]
     if arguments:
-        return "\n".join(given if isinstance(given, str) else _dumped(given) for given in arguments), False, ""
+        return "\n".join(given if isinstance(given, str) else compact_json(given) for given in arguments), False, ""
     thoughts = {name: _joined(message.get(name), "text").strip() for name in THOUGHTS}
     for name, thought in thoughts.items():
         if thought:
@@ -43,9 +43,13 @@ def reply_text(message: Mapping[str, Any]) -> tuple[str, bool, str]:
 
 
 def _joined(value: Any, kind: str) -> str:
-    """The text of a field: itself, or that of its parts of one kind."""
+    """Return the text of a field: the field itself, or its parts of one kind joined."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
     if not isinstance(value, list):
-        return "" if value is None else value if isinstance(value, str) else _dumped(value)
+        return compact_json(value)
     parts = [part for part in value if isinstance(part, Mapping) and part.get("type") in (None, kind, f"output_{kind}")]
     return "".join(str(part.get(kind) or "") for part in parts)
 
@@ -55,11 +59,11 @@ TOKENS: Mapping[str, tuple[str, ...]] = {
     "completion_tokens": ("completion_tokens", "output_tokens"),
     "cached_tokens": ("prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "prompt_cache_hit_tokens"),
 }
-"""Where servers report tokens within "usage": first the names of OpenAI's chat completions."""
+"""Keys within "usage" under which servers report tokens, in the order in which they are tried."""
 
 
 def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
-    """Return the tokens as the server reports them; None for those that it does not, or that are no count."""
+    """Return the tokens that a server reports. A count is None if it is not reported, or is no whole number from 0."""
     def count(names: tuple[str, ...]) -> int | None:
         for name in names:
             value: Any = payload.get("usage")
@@ -73,5 +77,6 @@ def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
     return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached, latency_ms=latency_ms)
 
 
-def _dumped(value: Any) -> str:
+def compact_json(value: Any) -> str:
+    """Return JSON without white space between its parts."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Marks:
     """How one family of models marks its thinking, as regular expressions.
 
-    `answers` begins the answer and ends all thinking before it. With `often_unopened`, servers or templates swallow the
-    opening mark, so that a closing one alone makes thinking of all that is before it.
+    `answers` begins the answer, and so ends all thinking before it. `often_unopened`: servers or chat templates remove the
+    opening mark, so that everything before a closing mark is thinking even without an opening one.
     """
 
     opens: str
@@ -61,13 +61,13 @@ _opens = "|".join(f"(?P<opens_{index}>{marks.opens})" for index, marks in enumer
 _object = r"""\{(?=\s*(?:["'“”„‘}/#]|[A-Za-z_$][\w$]*\s*:))"""
 _LANDMARK = re.compile(f"(?P<object>{_object})|(?P<answers>{_answers})|(?P<closes>{_unopened})|{_opens}")
 _CANDIDATE = re.compile(r"\{|<|\[|◁|assistant|Here ")
-"""With what landmarks begin, except at the very beginning of a reply. Looking for this first is five times as fast."""
+"""How landmarks begin, except at the beginning of a reply. Searching for this first is five times as fast."""
 ENDS = re.compile(f"{_answers}|{_unopened}")
 """Marks that end thinking wherever they stand."""
 
 
 def next_landmark(text: str, position: int) -> re.Match[str] | None:
-    """Find the next mark of one of the families, or the beginning of what may be an object."""
+    """Return the next mark of a family or the next possible beginning of an object, from `position` on; None if there is none."""
     if position == 0 and (landmark := _LANDMARK.match(text)):
         return landmark
     while candidate := _CANDIDATE.search(text, position):

@@ -113,15 +113,15 @@ def reused(spark: SparkSession, scores: str) -> int:
 
 
 def results(spark: SparkSession, prompts: Sequence[str], files: Mapping[str, Sequence[str]]) -> DataFrame | None:
-    """Usable lines of reply files by the buckets that wait for them, with the run that asked; None if there are none.
+    """Return usable lines of reply files, once for each bucket that waits for them, with the run that asked; None without files.
 
     `prompts` are the tables that `requests` made, `files` are by run and as engine.reply_files writes them.
     """
     lines: DataFrame | None = None
     for run_id, paths in files.items():
         id, said = F.substring_index("value", "\t", 1).alias("id"), F.expr("substr(value, instr(value, '\t') + 1)").alias("said")
-        some = spark.read.text(list(paths)).select(id, said, F.lit(run_id).alias("run_id"))
-        lines = some if lines is None else lines.unionByName(some)
+        of_run = spark.read.text(list(paths)).select(id, said, F.lit(run_id).alias("run_id"))
+        lines = of_run if lines is None else lines.unionByName(of_run)
     if lines is None:
         return None
     asked = spark.read.parquet(*prompts).select("id", F.explode("buckets").alias("bucket")).distinct()
