@@ -85,26 +85,26 @@ class Watch:
         whether it counts as EMPTY can only be said of the whole window. An answer that cites in an unknown style does not
         tell whether it cites. A citation hits if its number is that of a retrieved chunk, by their order.
         """
-        found: dict[str, bool] = {}
+        holds: dict[str, bool] = {}
         contexts, ids, answer = sample.retrieved_contexts, sample.retrieved_ids, sample.response
         if known := contexts is not None or ids is not None:
-            found["empty_retrieval"] = not ids and not sample.has_context
+            holds["empty_retrieval"] = not ids and not sample.has_context
         if answer is not None:
-            found["empty_answer"] = blank(answer)
+            holds["empty_answer"] = blank(answer)
             if not blank(answer):
                 if (declines := refused(answer, sample.user_input or "")) is not None:
-                    found["refusal"] = declines
+                    holds["refusal"] = declines
                 if known:
                     chunks = max(len(contexts or ()), len(ids or ()))
                     sentences = cited(answer, contexts=chunks, first=self.first, pattern=self.pattern)
                     numbers = [number for sentence in sentences for number in sentence.numbers]
                     if numbers or unknown_marker(answer) is None:
-                        found["cited"] = bool(numbers)
+                        holds["cited"] = bool(numbers)
                     if numbers:
-                        found["citation_hit"] = all(self.first <= number < self.first + chunks for number in numbers)
+                        holds["citation_hit"] = all(self.first <= number < self.first + chunks for number in numbers)
         if word(feedback) in (*self.negative, *self.positive):
-            found["negative_feedback"] = word(feedback) in self.negative
-        return found
+            holds["negative_feedback"] = word(feedback) in self.negative
+        return holds
 
 
 @dataclass

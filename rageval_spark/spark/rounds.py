@@ -129,13 +129,13 @@ def results(spark: SparkSession, prompts: Sequence[str], files: Mapping[str, Seq
 
 
 def divide(spark: SparkSession, missing: DataFrame, waiting: Sequence[Sequence[str]]) -> tuple[DataFrame, list[int]]:
-    """Those of the missing requests that stand in none of these files of requests, and the indices of the lists of files in
-    which some stand: they were asked before, and their answers are still to come."""
+    """Return the missing requests that stand in none of the files of requests, and the indices of the lists in `waiting` whose
+    files hold others of them: those were asked before, and their answers are still to come. Starts at most one job."""
     ids: DataFrame | None = None
     for index, files in enumerate(waiting):
         id = F.get_json_object("value", "$.custom_id").alias("id")
-        some = spark.read.text(list(files)).select(id, F.lit(index).alias("place"))
-        ids = some if ids is None else ids.unionByName(some)
+        asked_before = spark.read.text(list(files)).select(id, F.lit(index).alias("place"))
+        ids = asked_before if ids is None else ids.unionByName(asked_before)
     if ids is None:
         return missing, []
     needed = [row.place for row in missing.join(ids, "id").select("place").distinct().collect()]
