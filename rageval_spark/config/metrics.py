@@ -39,7 +39,7 @@ def planned(config: Config) -> Plan:
 
 
 def _check_pass_rates(config: Config, groups: Sequence[FieldGroup]) -> None:
-    """Raises ConfigError for a gate on the share of samples that pass a metric without a threshold."""
+    """Raise ConfigError for a gate on the pass rate of a metric without a threshold."""
     open_ended = {use.name for group in groups for use in group.uses if use.threshold is None}
     for name, gate in config.metric_gates.items():
         if name in open_ended and any(part.pass_rate is not None for part in (gate, *gate.slices.values())):

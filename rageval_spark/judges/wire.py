@@ -179,7 +179,7 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(record, Mapping) or not isinstance(record.get("custom_id"), str):
         raise ValueError("it has no custom_id")
-    id, response, error = record["custom_id"], record.get("response"), record.get("error")
+    id, response, failure = record["custom_id"], record.get("response"), record.get("error")
     if isinstance(response, Mapping) and response.get("body") is not None:
         content = response["body"]
         body = well_formed(content if isinstance(content, str) else compact_json(content)).encode()
@@ -187,7 +187,7 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
         if status < 300:
             return id, error_in_success(body) or body
         return id, refused(status, {}, body)
-    reason = error.get("message") or error.get("code") if isinstance(error, Mapping) else error
+    reason = failure.get("message") or failure.get("code") if isinstance(failure, Mapping) else failure
     return id, Unanswered("JUDGE_HTTP", well_formed(f"the batch brought no answer: {reason}"), transient=True)
 
 

@@ -25,8 +25,8 @@ def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally
     what was judged. `notes` are sentences on what could not be used of what the run was given.
 
     `task_name` to `metrics_score` have the layout of Dingo's summaries. `likely_low` and `likely_high` are the range of an
-    average that is shown everywhere: its 95 % interval, widened by what failed. The bare interval of the scores (`ci_low`, `ci_high`)
-    is null if the coverage of a metric is below its gate: the scored samples are no random part then.
+    average that is shown everywhere: its 95 % interval, widened by what failed. The bare interval of the scores (`ci_low`,
+    `ci_high`) is null if the coverage of a metric is below its gate: the scored samples are no random part then.
     """
     whole = [row for row in stats if row["slice"] is None]
     least = next((gate.wanted for gate in gates if gate.metric is None and gate.figure == "coverage"), 0.0)

@@ -78,8 +78,8 @@ def check_columns(frame: DataFrame, names: Sequence[str], to: str) -> None:
 
 
 def _slice_value(value: Column) -> Column:
-    """A slice's value, with `null` for null. So that it stays different, the text "null" gets quotation marks; so do texts of null
-    in quotation marks."""
+    """A slice's value, with `null` for null. So that it stays different, the text "null" gets quotation marks; so does null in
+    quotation marks."""
     quoted = F.when(value.rlike('^"*null"*$'), F.concat(F.lit('"'), value, F.lit('"'))).otherwise(value)
     return F.coalesce(quoted, F.lit("null"))
 
