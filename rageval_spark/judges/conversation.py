@@ -134,8 +134,8 @@ def converse(prompt: Prompt, language: str, budget: int | None = None) -> Genera
                     continue
                 code, why = next(iter(missing.values()))
                 why = f"id {next(iter(missing))}: {why}"
-        except Unacceptable as refused:
-            code, why = refused.code, refused.why
+        except Unacceptable as unacceptable:
+            code, why = unacceptable.code, unacceptable.why
         if ending == "cut":
             if enlarged:
                 halve(turn, "the reply was cut by the output limit")
