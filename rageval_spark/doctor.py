@@ -18,8 +18,10 @@ from rageval_spark.errors import RagevalError, SampleFault
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import EmbeddedJudge, HttpJudge
 from rageval_spark.spark import session
+from rageval_spark.spark.files import LISTS, Source
+from rageval_spark.spark.names import CORRUPT
 from rageval_spark.spark.profile import first_rows, profile
-from rageval_spark.spark.read import CORRUPT, LISTS, Source, read, resolved, unfed
+from rageval_spark.spark.read import read, resolved, unfed
 from rageval_spark.spark.sampling import drawn
 from rageval_spark.spark.score import check_executors
 
@@ -99,9 +101,9 @@ def _judges(plan: Plan, config: Config) -> Iterator[Finding]:
         except RagevalError as error:
             yield Finding(what, "wrong", str(error))
             continue
-        said = f"{endpoint.model} at {endpoint.base_url} answers"
-        said += f", {transport.describe()}" if isinstance(endpoint, HttpJudge) else ""
-        yield Finding(what, "fine", said + ("" if endpoint.api_key_env else "; no key is sent"))
+        form = f", {transport.describe()}" if isinstance(endpoint, HttpJudge) else ""
+        no_key = "" if endpoint.api_key_env else "; no key is sent"
+        yield Finding(what, "fine", f"{endpoint.model} at {endpoint.base_url} answers{form}{no_key}")
     if any(isinstance(use.judge, EmbeddedJudge) for group in plan.groups for use in group.uses):
         yield Finding("judge", "mind", "the embedded judge compares words: a heuristic screen, no substitute for a model")
 
@@ -133,14 +135,14 @@ def _held(group: FieldGroup, counts: Mapping[str, int]) -> Iterator[Finding]:
 
 
 MOST_ROWS = 200
-"""So many rows are read one by one, as a run reads them."""
+"""Rows that are read one by one, as a run reads them."""
 SEPARATORS = ("|||", "||", "<SEP>", "<sep>", "[SEP]", "###", "\n---\n", ";;", " | ", "|")
 """What programs put between the items of a list that they join in one text."""
 LOOKS_LISTED = re.compile(r"\s*[\[({].*[\])}]\s*", re.DOTALL)
 
 
 def _lists(group: FieldGroup, rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """What keeps rows from being read, and lists that seem to stand in one text."""
+    """Report rows that cannot be read, and fields in which a list seems to stand in one text."""
     samples, faults = [], []
     for values in rows:
         try:

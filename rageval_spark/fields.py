@@ -1,4 +1,4 @@
-"""Reading the fields of a sample, each from the forms that datasets have it in."""
+"""The fields of a sample, read from the forms in which datasets hold them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from rageval_spark.cells import looks_like_list, read_cell
 from rageval_spark.errors import SampleFault
-from rageval_spark.messages import read_turns, well_formed
-from rageval_spark.values import is_missing, plain
+from rageval_spark.messages import read_turns
+from rageval_spark.values import is_missing, plain, well_formed
 
 
 def read_field(field: str, value: Any) -> Any:
@@ -24,13 +24,18 @@ def read_field(field: str, value: Any) -> Any:
         raise SampleFault(f"{field}: cannot be read: {error}") from None
 
 
-def _is_blank_cell(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() in ("", "null", "None")
+def _is_empty(field: str, value: Any) -> bool:
+    """Return whether a value says nothing in this field: an empty list is no text, and a blank cell no list or number."""
+    if isinstance(value, str):
+        return field not in PROSE and value.strip() in ("", "null", "None")
+    if field in TEXTS:
+        return value in ([], {})
+    return field == "reference" and value == {}
 
 
 def _fault(field: str, value: Any, expected: str, code: str = "INVALID_INPUT") -> SampleFault:
-    found = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
-    shown = found if len(found) <= 80 else found[:77] + "..."
+    text = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
+    shown = text if len(text) <= 80 else text[:77] + "..."
     return SampleFault(f"{field}: expected {expected}, found {_kind(value)} {shown}", code)
 
 
@@ -53,19 +58,22 @@ def _identifier(field: str, value: Any) -> str:
 
 
 def _listed(field: str, value: Any, expected: str) -> list[Any]:
-    """A list as it is, or the list that a text holds in JSON or as Python or numpy print it."""
+    """Return a list as it is, the list that a text holds, or the list within an object such as {"messages": [...]}."""
     if isinstance(value, str):
         value = _parse(field, value, expected)
     if isinstance(value, Mapping):
         inner = [value[name] for name in (field, "messages", "history") if isinstance(value.get(name), list)]
-        value = [] if not value else inner[0] if inner else value
+        if not value:
+            value = []
+        elif inner:
+            value = inner[0]
     if not isinstance(value, (list, tuple)):
         raise _fault(field, value, expected)
     return list(value)
 
 
 def _parse(field: str, text: str, expected: str) -> Any:
-    """The list or object in a text, in JSON or as Python or numpy print it."""
+    """Return the list or object that a text holds in JSON, or as Python or numpy print it."""
     try:
         value = read_cell(text)
         return plain(read_cell(value) if isinstance(value, str) else value)  # a text: JSON that was written twice
@@ -129,7 +137,7 @@ def _history(field: str, value: Any) -> tuple[tuple[str, str], ...]:
 
 def _identifiers(field: str, value: Any) -> tuple[str, ...]:
     listed = _listed(field, value, "a list of ids")
-    # An id that is missing must not equal another that is: it is no id, however it is written.
+    # Two missing ids must not be equal: each is refused, however it is written.
     return tuple(_identifier(field, None if is_missing(item) else item) for item in listed)
 
 

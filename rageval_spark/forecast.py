@@ -40,8 +40,9 @@ from rageval_spark.prompts.rendering import schema_of
 from rageval_spark.sample import Sample
 from rageval_spark.score import Usage
 from rageval_spark.spark import session
+from rageval_spark.spark.files import Source
 from rageval_spark.spark.placing import count_by_bucket
-from rageval_spark.spark.read import Source, read, resolved
+from rageval_spark.spark.read import read, resolved
 from rageval_spark.spark.samples import rows_of
 from rageval_spark.spark.sampling import drawn
 

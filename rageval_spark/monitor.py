@@ -25,7 +25,8 @@ from rageval_spark.report.review import as_csv, as_jsonl
 from rageval_spark.report.watched import Counts, Figure
 from rageval_spark.run import Run, exists, run
 from rageval_spark.spark import monitored, recalled, session
-from rageval_spark.spark.read import Source, read
+from rageval_spark.spark.files import Source
+from rageval_spark.spark.read import read
 from rageval_spark.statistics.drift import Sums, pooled
 
 if TYPE_CHECKING:
@@ -82,24 +83,24 @@ def monitor(config: MonitorConfig, day: date | None = None, on_session: Callable
     figures: list[Figure] = []
     runs: dict[str, Run] = {}
     asked: list[Mapping[str, Any]] = []
-    for one in days:
-        mine = list(watched.figures(counts, one, offline))
-        if uses and counts.readable(one):
-            runs[one], new = _judged(config, logs, one, counts.rows(one))
-            asked += [runs[one].summary["usage"]] if new else []
-            mine += watched.judged(runs[one].summary, one)
-        _write(config, logs.spark, folder, one, mine)
-        figures += mine
+    for current in days:
+        of_day = list(watched.figures(counts, current, offline))
+        if uses and counts.readable(current):
+            runs[current], new = _judged(config, logs, current, counts.rows(current))
+            asked += [runs[current].summary["usage"]] if new else []
+            of_day += watched.judged(runs[current].summary, current)
+        _write(config, logs.spark, folder, current, of_day)
+        figures += of_day
     drifts = list(watched.question_drifts({mix: counts.mix(mix, days) for mix in (WORDS, LANGUAGE)}, offline))
     if against and runs:
         found, more = _metric_drifts(against, runs, counts, uses)
         drifts, notes = [*found, *drifts], [*notes, *more]
     picks, more = _picked(config, folder, days)
     return _told(config, logs, folder, figures, {
-        "name": config.name, "days": days, "against": config.against, "rows": {one: counts.rows(one) for one in days},
+        "name": config.name, "days": days, "against": config.against, "rows": {current: counts.rows(current) for current in days},
         "undated": counts.rows(monitored.NO_DAY), "figures": [row for row in figures if row["slice"] is None], "drift": drifts,
-        "runs": {one: str(done.folder) for one, done in runs.items()}, "picks": picks,
-        "usage": _usage(asked), "days_below_coverage": [one for one, done in runs.items() if done.exit_code == 3],
+        "runs": {current: str(done.folder) for current, done in runs.items()}, "picks": picks,
+        "usage": _usage(asked), "days_below_coverage": [current for current, done in runs.items() if done.exit_code == 3],
         "notes": [*watched.notes(logs.watch, counts, days, counts.rows(monitored.NO_DAY), config.time), *notes, *more],
     }, uses)
 

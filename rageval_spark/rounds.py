@@ -38,10 +38,10 @@ MOST_ROUNDS = 6
 
 
 class Rounds:
-    """The rounds of one run, over all its processes. Replies to the rounds of other runs are used, too, and what those wait for
-    is waited for rather than asked twice; they stay theirs, and so does what they cost.
+    """The rounds of one run, over all its processes.
 
-    With `resumes`, rounds that the run has finished count among what it spent.
+    Replies to the rounds of other runs are used too. Requests that those wait for are waited for, rather than asked twice; such
+    rounds and their cost stay with the other runs. `resumes`: rounds that the run has finished count among what it spent.
     """
 
     def __init__(self, spark: SparkSession, work: Work, output: Folder, folder: Folder, tasks: int, wait: bool,
@@ -80,9 +80,9 @@ class Rounds:
             self._answering(own)
         unanswered = UNANSWERED
         while True:
-            found = self._pass(samples)
+            replayed = self._pass(samples)
             waiting = [round for round in self._open if round.open_parts]
-            missing, needed = passes.divide(self._spark, passes.requests(found), [
+            missing, needed = passes.divide(self._spark, passes.requests(replayed), [
                 [round.folder.for_spark(part["requests"]) for part in round.open_parts] for round in waiting])
             size = passes.measured(missing)
             count = size["count"] if self._may_ask(size["which"]) else 0
@@ -105,7 +105,8 @@ class Rounds:
         self._report_usage()
 
     def _read_again(self, rounds: Sequence[Round]) -> bool:
-        """Take in reply files that were changed since they were read: what a later round still waits for may stand in them."""
+        """Take in reply files that changed since they were read: they may hold what a later round waits for. Returns whether any
+        did."""
         if self._mode != "files":
             return False
         answered = [(round, part) for round in rounds for part in round.parts if part["answered"]]
@@ -113,14 +114,15 @@ class Rounds:
         return any(changed)
 
     def _may_ask(self, which: int) -> bool:
-        """Whether a further round could bring anything: the last ones did if not the same requests are missing again."""
+        """Return whether a further round may help: not if the same requests (`which`) were asked in a round before."""
         asked = [round for round in self._own if not round.closed]
         if self._mode == "batch" and len(asked) >= MOST_ROUNDS:
             return False
         return which not in {round.missing for round in asked}
 
     def close(self) -> None:
-        """End the rounds of a complete run, and leave what others may still want: the replies are in the store by now."""
+        """Close the rounds of a complete run and delete their files: the replies are in the store. State files stay, as do
+        requests and reply files in mode "files"."""
         (self._folder / "rounds").delete("")
         for round in self._own:
             if round.closed:
@@ -134,7 +136,7 @@ class Rounds:
                 round.folder.delete(name)
 
     def notes(self) -> list[str]:
-        """What is wrong with the reply files of this run, in sentences."""
+        """Return a sentence for each fault of this run's reply files."""
         return [sentence for round in self._own for part, receipt in round.receipts()
                 for sentence in receipt.sentences(round.name_of(part))]
 
@@ -257,8 +259,8 @@ class Rounds:
 
 
 def run_that_waits(output: Folder, made: Manifest, run_id: str, named: bool) -> str:
-    """The id of the one run that waits for replies on this output and is made like `made`; `run_id` if there is none or the user
-    named it. Raises ConfigError if there are several. Speaks of runs that wait and are made otherwise."""
+    """Return the id of the run of the same config that waits for replies on this output, or `run_id` if there is none or if the
+    user named it. Logs which runs of other configs wait. Raises ConfigError if several runs of this config wait."""
     same: list[str] = []
     other: list[str] = []
     for waiting in sorted({round.run_id for round in rounds_of(output) if not round.closed} - {run_id}):

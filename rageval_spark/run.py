@@ -42,7 +42,8 @@ from rageval_spark.report.usage import used
 from rageval_spark.rounds import Rounds, run_that_waits
 from rageval_spark.spark import placing, recalled, session
 from rageval_spark.spark import score as scoring
-from rageval_spark.spark.read import Source, read, read_scores, resolved, unfed
+from rageval_spark.spark.files import Source
+from rageval_spark.spark.read import read, read_scores, resolved, unfed
 from rageval_spark.spark.sampling import drawn
 from rageval_spark.spark.stats import stats, tally
 from rageval_spark.spark.tables import STATS

@@ -8,10 +8,8 @@ from typing import Any
 
 from rageval_spark.errors import SampleFault
 from rageval_spark.fields import read_field
-from rageval_spark.messages import read_messages, well_formed
+from rageval_spark.messages import read_messages
 from rageval_spark.values import is_missing, plain
-
-__all__ = ["ALIASES", "FIELDS", "Sample", "ambiguous_names", "blank", "fields_found", "known_names", "well_formed"]
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "sample_id": ("id", "data_id"),
@@ -27,14 +25,14 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Sample:
-    """Fields are None where the data has no value; a blank text is a value (the system produced nothing).
+    """One sample. A field is None if the data has no value; a blank text is a value (the system produced nothing).
 
-    No value: None, NaN, NaT, pandas.NA and numpy's masked values, and the texts "NaN", "nan", "NaT" and "<NA>" that tools leave
-    in their place; for a text also an empty list or object, and for all but texts a blank cell. "None", "null" and "N/A" are
-    texts. An empty list of contexts, references or calls says that there are none.
+    These are no value: None, NaN, NaT, pandas.NA, numpy's masked values, and the texts "NaN", "nan", "NaT" and "<NA>" that tools
+    leave in their place; in a field of one text also an empty list or object; in fields of lists, numbers and flags also a
+    blank cell. "None", "null" and "N/A" are texts. An empty list of contexts, references or calls says that there are none.
 
-    Lists may stand in a cell as text, in JSON or as Python or numpy print them. A text of a field that takes texts too is read
-    as a list if it looks like one (cells.looks_like_list), and is at fault if it cannot be read so.
+    A list may stand in a cell as text, in JSON or as Python or numpy print it. In a field that takes prose as well, a text is
+    read as a list if it looks like one (cells.looks_like_list); if it cannot be read as one, the field is faulty.
 
     `retrieved_contexts` keeps blank and missing chunks as "" so that ranks hold. `reference` holds one text or several.
     `history` is a tuple of (role, text), oldest first. `relevance` has the grade of each id (relevant above 0); data that
@@ -61,12 +59,12 @@ class Sample:
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], strict: bool = True, columns: Mapping[str, str] | None = None) -> Sample:
-        """A sample from values under field names or aliases; surplus names are ignored.
+        """Return a sample from values under field names or aliases; other names are ignored.
 
         Values may be those of numpy, pandas, Spark or pydantic. Raises SampleFault naming the field for a value that cannot be
-        read as the field's type, and for different values under two aliases of one field. If not `strict`, a faulty field
-        raises it where it is used, so that it costs only metrics that use it. `columns` has the fields' names in the data, which
-        faults then name too.
+        read as the field's type, and for different values under two aliases of one field. If not `strict`, the fault is raised
+        when the field is used, so that it costs only the metrics that use it. `columns` has the name of each field in the data;
+        faults name it too.
         """
         read: dict[str, Any] = {}
         faults: dict[str, SampleFault] = {}
@@ -101,7 +99,7 @@ class Sample:
 
     @property
     def spoken(self) -> tuple[str | None, ...]:
-        """The texts that tell the language of a sample, the surest first."""
+        """Texts that show in which language to ask, the most reliable first."""
         return self.user_input, self.response, next(filter(None, map(_text_of_message, self.messages or ())), None)
 
     @property
@@ -115,16 +113,16 @@ class Sample:
 
 def fields_found(names: Mapping[str, Any] | Sequence[str]) -> dict[str, str]:
     """Sample field → the name it goes by among `names`: its own name first, then its aliases in order."""
-    found = {}
+    sources = {}
     for field in FIELDS:
         source = next((name for name in (field, *ALIASES.get(field, ())) if name in names), None)
         if source is not None:
-            found[field] = source
-    return found
+            sources[field] = source
+    return sources
 
 
 class _PartlyRead(Sample):
-    """A sample of which some fields could not be read: using one raises its fault."""
+    """A sample with fields that could not be read. Using such a field raises its fault."""
 
     def __init__(self, faults: Mapping[str, SampleFault], **read: Any):
         super().__init__(**read)
@@ -184,10 +182,10 @@ def _value_of(field: str, values: Mapping[str, Any]) -> Any:
         given = {name: plain(values[name]) for name in names}
     except RecursionError:
         raise SampleFault(f"{field}: cannot be read: it is nested too deeply") from None
-    there = {name: value for name, value in given.items() if not is_missing(value)}
-    value = next(iter(there.values()), None)
-    if any(other != value for other in there.values()):
-        raise SampleFault(f"{field}: expected one value, found {' and '.join(there)} with different ones; "
+    present = {name: value for name, value in given.items() if not is_missing(value)}
+    value = next(iter(present.values()), None)
+    if any(other != value for other in present.values()):
+        raise SampleFault(f"{field}: expected one value, found {' and '.join(present)} with different ones; "
                           f"name the right one {field}, or leave the others out")
     return value
 

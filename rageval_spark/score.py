@@ -21,7 +21,7 @@ SKIPPED: Mapping[str, str] = {
     "NO_RETRIEVED_IDS": "the retrieved ids are missing",
     "NO_LABEL": "the label that says whether the question can be answered is missing",
     "NO_CITATIONS": "the response cites nothing",
-    "UNKNOWN_CITATIONS": "the response cites in a style whose numbers cannot be told",
+    "UNKNOWN_CITATIONS": "the response cites in a style whose numbers cannot be read",
     "NO_NGRAMS": "the reference is shorter than the words that are to be compared at a time",
     "NO_CALLS": "no tool was called, so that no share of the calls can be taken",
     "NO_TURNS": "the conversation is missing, or has no turn of the assistant",

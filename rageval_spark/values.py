@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 MISSING_TYPES = frozenset({"NAType", "NaTType", "MaskedConstant"})
-"""Types of pandas and numpy whose only value says that there is none. Known by name, so that neither is imported here."""
+"""Types of pandas and numpy with one value, which means missing. Compared by name, so that neither library is imported here."""
 MISSING_TEXTS = frozenset({"NaN", "nan", "NaT", "<NA>"})
 """Texts that pandas and JSON writers leave in place of a missing value. "None", "null" and "N/A" are not among them: people
 and systems do answer with these words."""
@@ -23,9 +23,9 @@ tuples, Arrow, numpy and pandas, and the SDKs of judges and agents."""
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: objects become dicts, arrays become lists, and NaN, NaT and the like become None.
+    """Return a value in the types of JSON: objects become dicts, arrays become lists, and NaN, NaT and the like become None.
 
-    An object of a type that is not known is returned as it is, so that whoever reads it can name it in an error.
+    A value of an unknown type, and bytes, are returned as they are, so that the reader of a field can name them in an error.
     """
     if value is None or isinstance(value, (str, bool, int)):
         return _plain_scalar(value)
@@ -47,8 +47,17 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a plain value stands for no value. An empty list or object is one that a field may mean, and is not missing."""
+    """Return whether a plain value stands for a missing one. An empty list or object does not: a field may mean it."""
     return value is None or (isinstance(value, str) and value in MISSING_TEXTS)
+
+
+def well_formed(text: str) -> str:
+    """Return the text with U+FFFD in place of lone surrogates, as cut JSON escapes leave them: UTF-8 cannot carry one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _plain_scalar(value: Any) -> Any:
@@ -73,7 +82,7 @@ def _plain_key(key: Any) -> Any:
 
 
 def _plain_object(value: Any) -> Any:
-    # A dataclass may offer to_dict with names of its own; its fields are what its users know.
+    # Before CONVERTERS: a dataclass may have a to_dict with other names, but users know it by its fields.
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple) and not (hasattr(value, "_fields") or hasattr(value, "asDict")):

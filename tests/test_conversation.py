@@ -10,7 +10,7 @@ import pytest
 
 from rageval_spark.errors import JudgeFault
 from rageval_spark.judges.conversation import Answer, BudgetRefused, Completion, Turn, budget_refused, converse
-from rageval_spark.judges.wire import Unanswered
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import RateContexts1
 from rageval_spark.prompts.items import Decision

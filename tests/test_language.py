@@ -7,15 +7,8 @@ import sys
 
 import pytest
 
-from rageval_spark.prompts.language import (
-    detect_language,
-    language_name,
-    normalised,
-    prompt_language,
-    script,
-    sentences,
-    word_tokens,
-)
+from rageval_spark.prompts.detection import detect_language, language_name, prompt_language, script
+from rageval_spark.prompts.language import normalised, sentences, word_tokens
 from rageval_spark.prompts.rendering import Rendering
 
 

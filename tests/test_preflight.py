@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from rageval_spark.errors import ConfigError, JudgeRefused
+from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.preflight import check_embeddings, check_judge, key_of
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
-from rageval_spark.judges.wire import Transport
 from tests.judge_server import Answer, JudgeServer
 
 KEY = Secret("sk-very-secret")

@@ -16,11 +16,11 @@ from rageval_spark.prompts.answers import ListIntents, RateAnswer, RateIntents
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
 from rageval_spark.prompts.criteria import CheckAspect, ScoreRubric, Shown
+from rageval_spark.prompts.detection import prompt_language
 from rageval_spark.prompts.embedding import Embed
 from rageval_spark.prompts.entities import ListEntities
 from rageval_spark.prompts.goals import CheckGoal, InferGoal
 from rageval_spark.prompts.kinds import KINDS
-from rageval_spark.prompts.language import prompt_language
 from rageval_spark.prompts.needed import JudgeNeeded
 from rageval_spark.prompts.prompt import Prompt, Reasons
 from rageval_spark.prompts.questions import GenerateQuestions

@@ -17,12 +17,13 @@ from rageval_spark.metrics.faithfulness import Faithfulness
 from rageval_spark.prompts import length
 from rageval_spark.prompts.claims import VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
-from rageval_spark.prompts.language import language_name, normalised, prompt_language, script, sentences, word_tokens
+from rageval_spark.prompts.detection import language_name, prompt_language, script
+from rageval_spark.prompts.language import normalised, sentences, word_tokens
 from rageval_spark.prompts.prompt import Unacceptable
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.rendering import Rendering, disarm
 from rageval_spark.prompts.steps import average_precision
-from rageval_spark.sample import well_formed
+from rageval_spark.values import well_formed
 from tests.oracle import common_prefix
 from tests.playing import played
 

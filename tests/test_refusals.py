@@ -15,7 +15,7 @@ from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.engine.signals import UNKNOWN_REFUSALS, Sums, Watch
 from rageval_spark.judges.refusals import LANGUAGES, LONGEST, declines, names, phrases, refused
 from rageval_spark.metrics import CATALOGUE
-from rageval_spark.prompts.language import LANGUAGE_NAMES
+from rageval_spark.prompts.detection import LANGUAGE_NAMES
 from rageval_spark.report import watched
 
 ANSWERS: dict[str, dict[str, list[str]]] = yaml.safe_load((Path(__file__).parent / "refusals.yaml").read_text(encoding="utf-8"))

@@ -10,7 +10,8 @@ import pytest
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import SampleFault
 from rageval_spark.prompts.rendering import Rendering
-from rageval_spark.sample import ALIASES, FIELDS, Sample, blank, fields_found, well_formed
+from rageval_spark.sample import ALIASES, FIELDS, Sample, blank, fields_found
+from rageval_spark.values import well_formed
 
 
 @pytest.mark.parametrize(

@@ -27,19 +27,19 @@ VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 def load(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> Config:
-    """The config in a YAML or JSON file, or in a task file of Dingo, with `key.key=value` overrides. Without a name it is called
-    as its file. Raises ConfigError."""
+    """The config in a YAML or JSON file, or in a task file of Dingo, with `key.key=value` overrides. Its name defaults to that of
+    the file. Raises ConfigError."""
     values = written(path)
     keys: Mapping[str, str] = {}
     if dingo.is_task(values):
         task = dingo.Task(values)
         values, keys = task.config(), task.keys
-    values.setdefault("name", Path(path).stem)  # runs of other configs are of no history of it
+    values.setdefault("name", Path(path).stem)  # so that runs of other configs are not in its history
     return parse(overridden(values, overrides, Config), str(path), environment).with_keys(keys)
 
 
 def load_monitor(path: str | Path, overrides: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> MonitorConfig:
-    """The config of a monitor in a YAML or JSON file, with `key.key=value` overrides. Without a name it is called as its file.
+    """The config of a monitor in a YAML or JSON file, with `key.key=value` overrides. Its name defaults to that of the file.
     Raises ConfigError."""
     values = written(path)
     values.setdefault("name", re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(path).stem).lstrip("-.") or "monitor")

@@ -39,7 +39,7 @@ def planned(config: Config) -> Plan:
 
 
 def _check_pass_rates(config: Config, groups: Sequence[FieldGroup]) -> None:
-    """Raises ConfigError for a gate on the share of samples that pass a metric without a threshold."""
+    """Raise ConfigError for a gate on the pass rate of a metric without a threshold."""
     open_ended = {use.name for group in groups for use in group.uses if use.threshold is None}
     for name, gate in config.metric_gates.items():
         if name in open_ended and any(part.pass_rate is not None for part in (gate, *gate.slices.values())):
@@ -110,9 +110,9 @@ def metric_uses(entry: MetricEntry, config: Config) -> list[MetricUse]:
 
 def use_of(metric: Metric, judge: Judge | None, embeddings: HttpEmbeddings | None,
            given: Mapping[str, Any] = NOTHING, scale: float = 1) -> MetricUse:
-    """A metric with what is `given` OF_THE_USE: its threshold (on the config's scale; null: none), its name, what its
-    judge has otherwise, and of how many votes it is. Without a threshold given it is the metric's own, but half of the scale on
-    another scale than [0, 1], which is that of Dingo."""
+    """A metric with the settings OF_THE_USE that are `given`: threshold (on the config's scale; null: none), name, changes to its
+    judge, and number of votes. The threshold defaults to the metric's own; on another scale than [0, 1], which is Dingo's, to
+    half of the scale."""
     name = str(given.get("as") or metric.name + metric.suffix)
     threshold = given.get("threshold", metric.default_threshold if scale == 1 else scale / 2)
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, (int, float))

@@ -74,8 +74,8 @@ def _under(key: str) -> BeforeValidator:
 class MonitorConfig(Config):
     """A whole config file of a monitor. Groups of `evaluate` without metrics only map columns.
 
-    `alert_days` is of how many of the last computed days alerts are told: the latest alone unless set, since a day that was told
-    of would be told of again on each of the next; null for all."""
+    `alert_days`: of how many of the last computed days alerts are reported; null for all. By default only the latest day, since a
+    nightly run would otherwise report the same day several times."""
 
     name: str = "monitor"
     evaluate: Sequence[Group] = ()

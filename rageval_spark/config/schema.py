@@ -26,7 +26,7 @@ def _provider(judge: Any) -> str:
 
 
 def _as_texts(options: Any) -> Any:
-    """Options as Spark takes them: YAML's true and 0.5 as texts."""
+    """Return options with booleans and numbers of YAML as texts, as Spark takes them."""
     if not isinstance(options, Mapping):
         return options
     return {name: json.dumps(value) if isinstance(value, (bool, int, float)) else value for name, value in options.items()}

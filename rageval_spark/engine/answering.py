@@ -1,4 +1,4 @@
-"""Having rounds answered: by batches of a server, or by whoever puts reply files beside the requests. From the driver alone."""
+"""Waiting for the answers to rounds, on the driver: for batches of a server, or for reply files beside the requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def answer_by_files(rounds: Sequence[Round]) -> None:
 
 
 class BatchAnswering:
-    """The batches of a run on an output. Without `wait` those that are under way raise Pending."""
+    """The batches of a run. Without `wait`, batches under way raise Pending."""
 
     def __init__(self, plan: Plan, output: Folder, wait: bool):
         self._plan, self._output, self._wait = plan, output, wait
@@ -52,12 +52,12 @@ class BatchAnswering:
             running = 0
             for round, part in open_parts:
                 running += self._look_after(round, part, running)
-            counts = [part for _, part in open_parts if not part["answered"]]
-            if not counts:
+            unanswered = [part for _, part in open_parts if not part["answered"]]
+            if not unanswered:
                 continue
-            done = sum(part.get("done", 0) for part in counts)
+            done = sum(part.get("done", 0) for part in unanswered)
             state = (f"round {max(round.number for round, _ in open_parts)}: {done:,} of "
-                     f"{sum(part['count'] for part in counts):,} prompts answered in {len(counts)} batches")
+                     f"{sum(part['count'] for part in unanswered):,} prompts answered in {len(unanswered)} batches")
             if not self._wait:
                 raise Pending(f"{state}. Nothing is lost: run the same command again to go on")
             if time.monotonic() - shown > 30:
@@ -67,12 +67,15 @@ class BatchAnswering:
             poll_s = min(LONGEST_POLL_S, 1.2 * poll_s)
 
     def _look_after(self, round: Round, part: dict[str, Any], running: int) -> int:
-        """Bring one file of requests a step on; 1 if a batch is at work on it, else 0."""
+        """Submit one file of requests, look at its batch, or fetch its answers. Returns 1 if a batch is at work on it, else 0.
+
+        `running` is how many other batches are at work.
+        """
         api, endpoint = self._api(part)
-        tag = f"{round.folder.uri.rsplit('/', 1)[-1]}/{part['requests']}"
+        tag = f"{round.name}/{part['requests']}"
         if part["batch"] is None:
             if part.get("held") and running:
-                return 0  # the queue was full: after the others
+                return 0  # the server's queue was full: it is sent after the others
             batch = api.find(tag) if part.get("sent") else None
             part["sent"] = True
             round.save()  # before it is sent: a crash in between must not send it twice
@@ -108,7 +111,7 @@ class BatchAnswering:
         take_in(round, part)
 
     def _api(self, part: Mapping[str, Any]) -> tuple[BatchApi, HttpJudge | HttpEmbeddings]:
-        """The API that answers a file."""
+        """Return the API and the endpoint that answer a file of requests. Raises Pending if the config does not name it."""
         endpoint = next((endpoint for endpoint in self._plan.endpoints() if endpoint.base_url == part["base_url"]), None)
         if endpoint is None:
             raise Pending(f"a batch of this run waits at {part['base_url']}, which this config does not name. Run the config "

@@ -1,4 +1,4 @@
-"""The attempts at one request: when it is sent again, in which form, and when it is given up."""
+"""The attempts at one request: when and in which form it is sent again, and when it is given up."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Asking(Generic[T]):
-    """One request as it is attempted: what is sent in a form, and what decides when it is sent.
+    """One request: how to send it in a form (`attempt`), and what a form sends beside the prompt (`sent`).
 
-    `sent` returns the parameters of a form. `enlarged`: it asks for more output than the judge's settings do.
+    `kind` is the kind of prompt, `order` the order of its sample, `tokens` an estimate of what is sent. `enlarged`: it asks for a
+    larger output budget than the judge's settings.
     """
 
     kind: str
@@ -37,7 +38,7 @@ class Asking(Generic[T]):
 
 
 class Exhausted(Exception):
-    """No form of a request is answered; `refusal` is what the server says of it."""
+    """No form of a request is answered. `refusal` is the server's reason."""
 
     def __init__(self, refusal: Unanswered):
         super().__init__(refusal)
@@ -45,7 +46,10 @@ class Exhausted(Exception):
 
 
 class Attempts:
-    """Sends the requests of an engine, counting retries in `counts`. `recheck` says whether an endpoint answers anybody."""
+    """Sends the requests of an engine, and counts retries in `counts`. `recheck` returns whether an endpoint answers at all.
+
+    `retrying_s` is the total of seconds spent waiting between attempts.
+    """
 
     def __init__(self, budget: Budget, counts: Counter[str], recheck: Callable[[Desk], Awaitable[bool]]):
         self._budget, self._counts, self._recheck = budget, counts, recheck
@@ -75,11 +79,11 @@ class Attempts:
                     return done
                 except Unanswered as refusal:
                     self._budget.give_back(judge)
-                    passes = refusal.transient and not may_be_about_the_form(refusal)
-                    if search and not passes:
+                    may_pass = refusal.transient and not may_be_about_the_form(refusal)
+                    if search and not may_pass:
                         _next_form(search, refusal)
-                    elif not search and form is not desk.transport and not passes:
-                        pass  # the form has changed since: at once in the new one
+                    elif not search and form is not desk.transport and not may_pass:
+                        pass  # the desk's form has changed since: sent again at once, in the new form
                     elif not search and desk.may_search(asking.kind, form, refusal, asking.enlarged):
                         refused = refusal
                     else:
@@ -113,7 +117,7 @@ class Attempts:
 
 
 def _next_form(search: Search, refusal: Unanswered) -> None:
-    """Go on to the next form of a search. Raises Exhausted if there is none."""
+    """Take the next form of a search. Raises Exhausted if there is none."""
     try:
         search.form = search.forms.send(refusal)
     except StopIteration:
@@ -121,7 +125,10 @@ def _next_form(search: Search, refusal: Unanswered) -> None:
 
 
 async def _search(desk: Desk, asking: Asking[T], form: Transport, refusal: Unanswered) -> Search | None:
-    """A search for the form to ask in; None if another prompt ended one with another form. Raises Exhausted if there is none."""
+    """Begin a search for another form, or wait for that of another prompt.
+
+    Returns None if the desk's form has changed, or need not be searched any more. Raises Exhausted if there is no other form.
+    """
     while desk.may_search(asking.kind, form, refusal, asking.enlarged):
         begun = desk.begin_search(asking.kind, form, refusal, asking.enlarged, asking.sent)
         if begun is None:

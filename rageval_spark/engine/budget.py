@@ -109,9 +109,9 @@ def earlier(told: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def carry_over(folder: Folder, resumes: bool, in_rounds: bool) -> dict[str, float]:
-    """Return what earlier attempts at a run took of the budgets, and leave no beat of theirs but one that says it.
+    """Return what earlier attempts at a run took of the budgets, and replace their beats by one with the sum.
 
-    What a run in rounds took is known from its rounds.
+    The beat of a run in rounds does not count: what such a run took is read from its rounds.
     """
     before = [beat for beat in read(folder) if not (in_rounds and beat["name"] == ROUNDS)]
     spent = earlier(before) if resumes else {}

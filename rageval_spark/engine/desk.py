@@ -30,7 +30,10 @@ MOST_SEARCHES = 3
 
 @dataclass
 class Search:
-    """The search for the form in which a server answers a kind of prompt, by one prompt for all that wait."""
+    """A search for the form in which a server answers a kind of prompt. One prompt searches while others wait for `ended`.
+
+    `first` is the refusal that began it, `form` the form that is tried now.
+    """
 
     kind: str
     first: Unanswered
@@ -69,19 +72,19 @@ class Desk:
 
     @property
     def silent_s(self) -> float:
-        """For how many seconds nothing was answered though it was asked."""
+        """Seconds since requests began to fail for passing reasons, with no answer in between; 0 if they do not."""
         return time.monotonic() - self._trouble_since if self._trouble_since else 0.0
 
     async def enter(self, order: int, tokens: int, prefix: str, kind: str, search: Search | None) -> None:
         """Wait for a place in the window. Raises JudgeFault, without a place, once no prompt can succeed.
 
-        While another prompt searches the form to ask in, kinds that were not answered in the present one wait.
+        While another prompt searches for the form, prompts wait unless their kind was answered in the present form.
         """
         while True:
             self.fail_if_given_up()
             await self.window.acquire(order, tokens, prefix)
             try:
-                if self._recheck is not None:  # whether the server answers anybody is known in a moment
+                if self._recheck is not None:  # it is known in a moment whether the server answers at all
                     await asyncio.shield(self._recheck)
                 self.fail_if_given_up()
             except BaseException:
@@ -112,16 +115,17 @@ class Desk:
     # what the server refuses for everybody
 
     def suspect(self, refusal: Unanswered, order: int) -> bool:
-        """Note that a sample's request was refused for good; whether it is time to see if the server answers anybody."""
+        """Note that a sample's request was refused for good. Returns whether it is time to recheck the server."""
         if refusal.transient or refusal.code != "JUDGE_HTTP" or refusal.budget_too_large:
             return False
         self._refused.add(order)
         return len(self._refused) >= self._patience_with_refusals and self._recheck is None
 
     async def recheck(self, ask: Callable[[bytes, str], Any]) -> bool:
-        """Send what is known to be harmless; whether it is answered. If it is refused too, nothing more is asked.
+        """Send a harmless request by `ask` (of a body and a path); return whether it is answered. If it is refused too, this
+        endpoint is asked nothing more.
 
-        One refused prompt says nothing of the others: a firewall, a moderation, an odd text. `ask` takes a body and a path.
+        Refused prompts say nothing of the others: the cause may be a firewall, a moderation or an odd text.
         """
         if self._recheck is not None:
             return await asyncio.shield(self._recheck)
@@ -155,10 +159,10 @@ class Desk:
     # how the server wants to be asked
 
     def may_search(self, kind: str, form: Transport, refusal: Unanswered, enlarged: bool) -> bool:
-        """Whether a refusal of a prompt of a kind, sent in a form, may be about the form.
+        """Return whether a refusal of a prompt of this kind may be about the form in which it was sent.
 
-        If the server has answered the kind in this form, or is asked for more output than usual (`enlarged`), only its words
-        count.
+        If the server has answered the kind in this form before, or is asked for a larger output budget (`enlarged`), its words
+        must say so.
         """
         if not dialect.may_be_about_the_form(refusal) or self._searches[kind] >= MOST_SEARCHES:
             return False
@@ -170,7 +174,7 @@ class Desk:
 
     def begin_search(self, kind: str, form: Transport, refusal: Unanswered, enlarged: bool,
                      sent: Callable[[Transport], Mapping[str, Any]]) -> Search | asyncio.Future[None] | None:
-        """Return a search for another form, or the end of another prompt's to wait for; None if there is no other form."""
+        """Return a new search for another form, the end of a search that is under way, or None if there is no other form."""
         if self._search is not None:
             return self._search.ended
         choices = dialect.budget_variations() if enlarged else dialect.variations(self.endpoint)
@@ -182,7 +186,7 @@ class Desk:
         return self._search
 
     def end_search(self, search: Search, *, answered: bool) -> None:
-        """Take over the form that was answered, for all that is asked from now on."""
+        """End a search. If its form was `answered`, all requests are sent in that form from now on."""
         if self._search is not search:
             return
         if answered:

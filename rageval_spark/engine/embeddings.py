@@ -21,15 +21,15 @@ Waiting = tuple[str, int, "asyncio.Future[Vector]"]
 Send = Callable[[list[str], int, "int | None"], Awaitable[Vectors]]
 """Sends texts for a sample of an order, with at most so many attempts."""
 IsAlive = Callable[[int, float], Awaitable[bool]]
-"""Whether the server answers anybody, asked for a sample of an order by a request that began then (`time.monotonic`)."""
+"""Whether the server answers at all: given the order of a sample, and when its request began (`time.monotonic`)."""
 
 
 class Gatherer:
     """Sends texts in batches: when one is full, when the oldest text has waited a second, and soon where the window
     has little else to do. Belongs to one event loop.
 
-    A batch that is refused is sent in halves, so that a text which the server does not take fails alone; first `is_alive` says
-    whether the server answers anybody at all.
+    A batch that is refused is sent in halves, so that a text which the server refuses fails alone. Before that, `is_alive` is
+    asked whether the server answers at all.
     """
 
     def __init__(self, batch_size: int, window: Window, send: Send, is_alive: IsAlive):
@@ -76,12 +76,12 @@ class Gatherer:
             self._batch_size = max(1, min(self._batch_size, len(batch) // 2))
 
     async def _deliver_or_split(self, batch: list[Waiting], split_for: Unanswered | None) -> Unanswered | None:
-        """Deliver the vectors of a batch, in halves if it is refused. `split_for` is why it is a half itself.
+        """Deliver the vectors of a batch, in halves if it is refused. `split_for`: this is a half of a batch that was refused so.
 
-        Returns the refusal if the halves of the batch brought all vectors all the same, else None.
+        Returns the refusal of this batch if its halves were all answered nevertheless, else None.
         """
         first, began = min(order for _, order, _ in batch), time.monotonic()
-        # a half of a batch at which the server fails is either good, or known to be bad soon
+        # a server that failed at a batch either answers its half soon, or fails again
         attempts = 2 if split_for and split_for.transient and len(batch) > 1 else None
         try:
             vectors, usage, model = await self._send([text for text, _, _ in batch], first, attempts)
@@ -108,16 +108,16 @@ def _is_delivered(vector: asyncio.Future[Vector]) -> bool:
 
 
 def _for_its_texts(error: BaseException) -> Unanswered | None:
-    """The refusal, if one of the texts may be what the server refuses or fails at, rather than when or how much it was asked."""
+    """Return the refusal if a text of the batch may be its cause, rather than the load of the server; else None."""
     refusal = error.__cause__
     if not isinstance(refusal, Unanswered):
         return None
-    may_be = refusal.status in (500, 502) if refusal.transient else refusal.status is not None
-    return refusal if may_be else None
+    is_for_texts = refusal.status in (500, 502) if refusal.transient else refusal.status is not None
+    return refusal if is_for_texts else None
 
 
 def _parts(usage: Usage, count: int) -> list[Usage]:
-    """What a request took, dealt out to its texts so that the tokens add up to it."""
+    """Divide the usage of a request among its texts, so that the tokens add up to it."""
     tokens = usage.prompt_tokens
     return [Usage(prompt_tokens=None if tokens is None else tokens * (i + 1) // count - tokens * i // count,
                   latency_ms=usage.latency_ms / count) for i in range(count)]

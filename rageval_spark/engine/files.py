@@ -60,33 +60,27 @@ class Folder:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file so that a reader sees all of it or nothing: renamed into place, or put in one piece."""
+        with self.writing(name) as out:
+            out.write(content)
+
+    @contextlib.contextmanager
+    def writing(self, name: str) -> Iterator[Any]:
+        """Open a stream into a file. The file appears when the block ends without error; a local disk never has half of it."""
         system = self._opened[0]
         if not self.is_local:
             with system.open_output_stream(self.path(name)) as out:
-                out.write(content)
+                yield out
             return
         system.create_dir(posixpath.dirname(self.path(name)), recursive=True)
         draft = self.path(f"{posixpath.dirname(name)}/.{uuid.uuid4().hex}.tmp".lstrip("/"))
         try:
             with system.open_output_stream(draft) as out:
-                out.write(content)
+                yield out
             system.move(draft, self.path(name))
         except BaseException:
             with contextlib.suppress(OSError):
                 system.delete_file(draft)
             raise
-
-    @contextlib.contextmanager
-    def writing(self, name: str) -> Iterator[Any]:
-        """A stream into a file, which is there once the block ends well; never half of it on a local disk."""
-        system = self._opened[0]
-        draft = f"{name}.{uuid.uuid4().hex}.tmp" if self.is_local else name
-        if self.is_local:
-            system.create_dir(posixpath.dirname(self.path(name)), recursive=True)
-        with system.open_output_stream(self.path(draft)) as out:
-            yield out
-        if self.is_local:
-            system.move(self.path(draft), self.path(name))
 
     def read(self, name: str) -> bytes:
         """The file's content; raises FileNotFoundError."""
@@ -101,7 +95,7 @@ class Folder:
             yield source
 
     def stamp(self, name: str) -> list[float] | None:
-        """Size and time of a file, which change when it does; None if there is no such file."""
+        """Return the size in bytes and the time (seconds since 1970) of a file, to notice changes; None if it does not exist."""
         info = self._opened[0].get_file_info(self.path(name))
         if info.type != fs.FileType.File:
             return None

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval_spark.errors import ConfigError
+from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.embedded import unsupported
 from rageval_spark.judges.http import Secret
 from rageval_spark.judges.settings import EmbeddedJudge, Endpoint, HttpEmbeddings, HttpJudge, Judge
-from rageval_spark.judges.wire import Transport
 from rageval_spark.metric import Game, Metric, play
 from rageval_spark.sample import FIELDS, Sample
 from rageval_spark.score import Score
@@ -86,8 +86,8 @@ class FieldGroup:
     def sample(self, sample_id: str, values: Mapping[str, Any], strict: bool = True) -> Sample:
         """The sample that the group sees of a row. Raises SampleFault, which names the column too; if not `strict`, only where
         the faulty field is used."""
-        found = {name: values.get(column) for name, column in self.fields.items()}
-        return Sample.parse({**found, "sample_id": sample_id}, strict, self.fields)
+        mapped = {name: values.get(column) for name, column in self.fields.items()}
+        return Sample.parse({**mapped, "sample_id": sample_id}, strict, self.fields)
 
 
 @dataclass(frozen=True)

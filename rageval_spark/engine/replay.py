@@ -18,6 +18,7 @@ from rageval_spark.engine.window import Window
 from rageval_spark.errors import JudgeFault
 from rageval_spark.judges import embedded, wire
 from rageval_spark.judges.conversation import budget_refused, converse
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.judges.settings import EmbeddedJudge, HttpEmbeddings, HttpJudge
 from rageval_spark.metric import Reply, played
 from rageval_spark.prompts import length
@@ -56,7 +57,7 @@ class Replay:
         self._desks = {endpoint: (place, Desk(endpoint, plan, Window(1))) for place, endpoint in enumerate(plan.endpoints())}
         self._run_id, self._oldest, self._unanswered = run_id, oldest, unanswered
         self.known: dict[str, Mapping[str, Any]] = {}
-        self.results: dict[str, bytes | wire.Unanswered] = {}
+        self.results: dict[str, bytes | Unanswered] = {}
         self._payers: dict[str, str] = {}
         self.requests: list[Request] = []
         self.accepted: list[dict[str, Any]] = []
@@ -78,8 +79,8 @@ class Replay:
             self.known[row["key"]] = {**row, "vector": base64.b64decode(vector) if vector else None}
 
     def learn(self, line: str, run_id: str | None = None) -> None:
-        """A line of a batch's output or error file, asked by `run_id` (None: this run). The first that holds an answer counts,
-        and any that does counts before one that does not. A line that cannot be read is none."""
+        """Take in a line of a batch's output or error file, asked by `run_id` (None: this run). Of the lines for one request the
+        first answer counts, or else the first error. Lines that cannot be read are left out."""
         try:
             id, result = wire.batch_result(line)
         except ValueError:
@@ -128,7 +129,7 @@ class Replay:
                 request = Request(f"{whole.key}-{number}", place, "chat/completions", body.decode(),
                                   length.INSTRUCTION_TOKENS + tokens)
                 try:
-                    completion = self._result(request, lambda said: wire.completion(said, 0.0))
+                    completion = self._result(request, lambda body: wire.completion(body, 0.0))
                 except JudgeFault as fault:
                     turn, number = talk.send(budget_refused(turn, fault)), number + 1
                     continue
@@ -143,7 +144,7 @@ class Replay:
         assert isinstance(settings, HttpEmbeddings)
         body = wire.embeddings_body(settings, desk.transport, [prompt.text]).decode()
         request = Request(f"{key}-0", place, "embeddings", body, length.tokens(prompt.text))
-        answer = self._result(request, lambda said: wire.embeddings(said, 1, 0.0))
+        answer = self._result(request, lambda body: wire.embeddings(body, 1, 0.0))
         if answer is None:
             return None
         [vector], usage, served = answer
@@ -159,7 +160,7 @@ class Replay:
         if isinstance(result, bytes):
             try:
                 return parse(result)
-            except wire.Unanswered as refusal:
+            except Unanswered as refusal:
                 result = refusal
         if result is not None and (self._unanswered or not result.transient):
             raise JudgeFault(result.code, result.reason) from result

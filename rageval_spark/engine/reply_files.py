@@ -1,6 +1,6 @@
-"""Reply files as they come from a Batch API, an offline engine or a person: checked line by line, nothing skipped unseen.
+"""Reply files from a Batch API, an offline engine or a person, checked line by line. Every unusable line is reported.
 
-What can be used of a file is written anew, one line per reply: the request's id, a tab, the line as JSON. Tasks read only that.
+Usable lines are written to a new file: the request's id, a tab, the line as JSON. Tasks read only that file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
 from rageval_spark.judges import wire
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.score import Usage
 
 GZIP = b"\x1f\x8b"
@@ -23,12 +24,12 @@ FAULTS = {
     "unknown": "answer no request of this file",
     "repeated": "repeat an id that was answered before; the first answer counts",
 }
-"""What may be wrong with lines, with how a sentence says it."""
+"""Kinds of faults of lines → the predicate of the sentence that reports them."""
 
 
 @dataclass
 class Fault:
-    """Lines with the same fault: how many, the numbers of the first, and why the very first one cannot be used."""
+    """Lines with the same fault: their count, the numbers of the first LINES_SHOWN, and the reason of the very first."""
 
     count: int = 0
     lines: list[int] = field(default_factory=list)
@@ -43,8 +44,8 @@ class Fault:
 
 @dataclass
 class Receipt:
-    """What a reply file brought. `prompts` counts conversations that it answered or refused for good, by their first turn;
-    `answers` every reply that was paid for; `unanswered` the requests for which it has no line."""
+    """What a reply file contains. `prompts` counts conversations whose first turn is answered or refused for good, `answers` all
+    replies that were paid for, `errors` requests with an error alone, `unanswered` requests without any line."""
 
     lines: int = 0
     prompts: int = 0
@@ -57,7 +58,7 @@ class Receipt:
 
     @property
     def fits(self) -> bool:
-        """Whether any line answers a request: else it is empty, or the file of something else."""
+        """Whether any line answers a request. If not, the file is empty or belongs to something else."""
         return bool(self.answers or self.errors)
 
     def to_json(self) -> dict[str, Any]:
@@ -69,7 +70,7 @@ class Receipt:
         return cls(**{**values, "usage": Usage(**values["usage"]), "faults": faults})
 
     def sentences(self, file: str) -> list[str]:
-        """What is wrong with the file, a sentence per fault."""
+        """Return a sentence for each fault of the file."""
         sentences = []
         for name, fault in self.faults.items():
             first = ", ".join(map(str, fault.lines)) + (", …" if fault.count > len(fault.lines) else "")
@@ -81,10 +82,10 @@ class Receipt:
 
 
 def check(stream: BinaryIO, asked: set[str], embedding: bool, keep: Callable[[bytes], object], before: bytes = b"") -> Receipt:
-    """Read a reply file to its end, hand each line that can be used to `keep`, and return what it brought.
+    """Read a reply file to its end, pass each usable line to `keep`, and return a receipt.
 
-    `asked` holds the ids of the file's requests. Of an id at most one answer and one error are kept. `before` is what was kept
-    of an earlier state of the file: it stands, and counts in the receipt.
+    `asked` holds the ids of the file's requests. Of each id at most one error and one answer are kept. `before` are the lines
+    kept of an earlier state of the file: they are kept again, and count in the receipt.
     """
     receipt = Receipt()
     state = _State(receipt, asked, embedding, keep)
@@ -126,7 +127,7 @@ def check(stream: BinaryIO, asked: set[str], embedding: bool, keep: Callable[[by
 
 @dataclass
 class _State:
-    """What was seen of a reply file so far. `settled` are the ids of first turns that were answered or refused for good."""
+    """The ids seen in a reply file so far. `settled` are those of first turns that are answered or refused for good."""
 
     receipt: Receipt
     asked: set[str]
@@ -142,7 +143,7 @@ class _State:
     def use(self, line: str) -> None:
         """Keep a line of a known id that was not answered yet, and count what it brought."""
         id, result = wire.batch_result(line)
-        refusal = result if isinstance(result, wire.Unanswered) else _take(self.receipt, result, self.embedding)
+        refusal = result if isinstance(result, Unanswered) else _take(self.receipt, result, self.embedding)
         if refusal is None:
             self.answered.add(id)
         elif id in self.refused:
@@ -156,15 +157,15 @@ class _State:
         self.keep(f"{id}\t{line.strip()}\n".replace("\r", " ").encode())
 
 
-def _take(receipt: Receipt, body: bytes, embedding: bool) -> wire.Unanswered | None:
-    """Count an answer with what it took; return why it is none if its body holds no completion."""
+def _take(receipt: Receipt, body: bytes, embedding: bool) -> Unanswered | None:
+    """Count an answer and its usage in the receipt. Returns the error if its body holds no completion."""
     try:
         if embedding:
             _, usage, served = wire.embeddings(body, 1, 0.0)
         else:
             completion = wire.completion(body, 0.0)
             usage, served = completion.usage, completion.model
-    except wire.Unanswered as refusal:
+    except Unanswered as refusal:
         return refusal
     receipt.answers += 1
     receipt.usage += usage
@@ -174,8 +175,10 @@ def _take(receipt: Receipt, body: bytes, embedding: bool) -> wire.Unanswered | N
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
-    """The lines of a text file in UTF-8, or in UTF-16 with a byte order mark; compressed or not. Bytes that are no UTF-8 become
-    lone surrogates, which `wire.batch_result` refuses: they cost their line only."""
+    """Yield the lines of a text file in UTF-8, or in UTF-16 with a byte order mark, compressed by gzip or not.
+
+    Bytes that are not UTF-8 become lone surrogates, which `wire.batch_result` refuses: they cost only their own line.
+    """
     whole: io.BufferedReader[Any] = io.BufferedReader(stream)
     if whole.peek(2).startswith(GZIP):
         whole = io.BufferedReader(gzip.GzipFile(fileobj=whole))

@@ -19,8 +19,11 @@ CHAT = "chat/completions"
 
 @dataclass
 class Round:
-    """One round on disk: the run that asked it, its number in that run, its files of requests, and where each stands.
-    `missing` is the same number for the same requests, `parts` are the values of the state file."""
+    """One round on disk: the run that asked it, its number in that run, its files of requests, and the state of each.
+
+    `missing` is a number that is equal for equal sets of requests. `began` is in seconds since 1970. Each of `parts` describes a
+    file of requests, as the state file has it.
+    """
 
     folder: Folder
     run_id: str
@@ -36,12 +39,16 @@ class Round:
         return cls(folder, **folder.read_json(STATE))
 
     @property
+    def name(self) -> str:
+        return self.folder.uri.rsplit("/", 1)[-1]
+
+    @property
     def open_parts(self) -> list[dict[str, Any]]:
         return [part for part in self.parts if not part["answered"]]
 
     @property
     def usable(self) -> list[str]:
-        """The files of usable replies, as Spark takes them."""
+        """Paths of the files of usable replies, for Spark's readers."""
         return [self.folder.for_spark(answers_file(part)) for part in self.parts if part["answered"]]
 
     def receipts(self) -> Iterator[tuple[dict[str, Any], Receipt]]:
@@ -50,8 +57,8 @@ class Round:
                 yield part, Receipt.from_json(part["receipt"])
 
     def name_of(self, part: Mapping[str, Any]) -> str:
-        """The reply file of a part, as users know it."""
-        return f"batches/{self.folder.uri.rsplit('/', 1)[-1]}/{part['replies']}"
+        """Return the path of a part's reply file within the output, for messages."""
+        return f"batches/{self.name}/{part['replies']}"
 
     def save(self) -> None:
         values = {name: value for name, value in vars(self).items() if name != "folder"}
@@ -59,7 +66,7 @@ class Round:
 
 
 def rounds_of(output: Folder) -> list[Round]:
-    """The rounds of all runs of an output, oldest first; those without a state, whose files are not all written, are none."""
+    """Return the rounds of all runs of an output, oldest first. Folders without a state file are incomplete, and left out."""
     batches = output / "batches"
     rounds = []
     for folder in (batches / name for name in batches.folders()):
@@ -73,10 +80,10 @@ def rounds_of(output: Folder) -> list[Round]:
 
 
 def take_in(round: Round, part: dict[str, Any]) -> bool:
-    """Check the reply file of a part if there is one that was not seen as it is now; whether there was.
+    """Check the reply file of a part if it is new or has changed since. Returns whether it was checked.
 
-    A file none of whose lines answers a request leaves the part open: it is empty, or belongs to something else. What an
-    earlier state of the file answered stands: it is in the store, and was counted.
+    If no line answers a request, the part stays open: the file is empty, or belongs to something else. Answers of an earlier
+    state of the file stay: they are in the store and were counted.
     """
     stamps = {name: round.folder.stamp(name) for name in (part["replies"], f"{part['replies']}.gz")}
     name, stamp = next(((name, stamp) for name, stamp in stamps.items() if stamp), (None, None))
@@ -100,7 +107,7 @@ def answers_file(part: Mapping[str, Any]) -> str:
 
 
 def problems_of(round: Round, part: Mapping[str, Any]) -> list[str]:
-    """Why the reply file that is there does not answer a part."""
+    """Return sentences that say why the reply file that is there does not answer a part."""
     receipt = Receipt.from_json(part["receipt"])
     if not receipt.lines:
         return [f"{round.name_of(part)} is there, but empty."]
@@ -108,7 +115,7 @@ def problems_of(round: Round, part: Mapping[str, Any]) -> list[str]:
 
 
 def _split(stream: Any) -> Iterator[bytes]:
-    """The lines of a stream that are not blank."""
+    """Yield the lines of a stream that are not blank."""
     rest = b""
     while piece := stream.read(1 << 20):
         *lines, rest = (rest + piece).split(b"\n")

@@ -12,7 +12,8 @@ from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import SampleFault
 from rageval_spark.judges.refusals import language_in_doubt, refused
 from rageval_spark.measures.markers import cited, unknown_marker
-from rageval_spark.prompts.language import language_name, script, word_tokens
+from rageval_spark.prompts.detection import language_name, script
+from rageval_spark.prompts.language import word_tokens
 from rageval_spark.sample import Sample, blank
 
 READ = ("user_input", "response", "retrieved_contexts", "retrieved_ids")
@@ -84,26 +85,26 @@ class Watch:
         whether it counts as EMPTY can only be said of the whole window. An answer that cites in an unknown style does not
         tell whether it cites. A citation hits if its number is that of a retrieved chunk, by their order.
         """
-        found: dict[str, bool] = {}
+        holds: dict[str, bool] = {}
         contexts, ids, answer = sample.retrieved_contexts, sample.retrieved_ids, sample.response
         if known := contexts is not None or ids is not None:
-            found["empty_retrieval"] = not ids and not sample.has_context
+            holds["empty_retrieval"] = not ids and not sample.has_context
         if answer is not None:
-            found["empty_answer"] = blank(answer)
+            holds["empty_answer"] = blank(answer)
             if not blank(answer):
                 if (declines := refused(answer, sample.user_input or "")) is not None:
-                    found["refusal"] = declines
+                    holds["refusal"] = declines
                 if known:
                     chunks = max(len(contexts or ()), len(ids or ()))
                     sentences = cited(answer, contexts=chunks, first=self.first, pattern=self.pattern)
                     numbers = [number for sentence in sentences for number in sentence.numbers]
                     if numbers or unknown_marker(answer) is None:
-                        found["cited"] = bool(numbers)
+                        holds["cited"] = bool(numbers)
                     if numbers:
-                        found["citation_hit"] = all(self.first <= number < self.first + chunks for number in numbers)
+                        holds["citation_hit"] = all(self.first <= number < self.first + chunks for number in numbers)
         if word(feedback) in (*self.negative, *self.positive):
-            found["negative_feedback"] = word(feedback) in self.negative
-        return found
+            holds["negative_feedback"] = word(feedback) in self.negative
+        return holds
 
 
 @dataclass

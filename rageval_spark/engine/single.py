@@ -26,8 +26,8 @@ UNUSABLE = ("JUDGE_PARSE", "JUDGE_SCHEMA", "JUDGE_TRUNCATED", "JUDGE_AMBIGUOUS",
 
 def score(metric: Metric, sample: Sample | Mapping[str, Any] | Any, judge: Judge | None = None,
           embeddings: HttpEmbeddings | None = None, votes: int = 1) -> Score:
-    """Score one sample, by an odd number of votes. A mapping is read like a row of a dataset, aliases included; so is a row of
-    pandas or Spark, and an object of pydantic or a dataclass with fields of these names.
+    """Score one sample, by an odd number of votes. A mapping is read like a row of a dataset, aliases included; so are a row of
+    pandas or Spark, a pydantic model, and a dataclass with fields of these names.
 
     What the judge does wrong is a failed score, as is a malformed sample (INVALID_INPUT, INVALID_ID). Raises ConfigError where
     the metric asks a judge or embeddings and none is given, the key's variable is not set, or the sample has no names.
@@ -71,6 +71,7 @@ def _learn(plan: Plan, forms: Mapping[Endpoint, Transport]) -> Mapping[Endpoint,
 
 
 def _named_values(sample: Any) -> Mapping[str, Any]:
+    """Return a sample's values by their names. Raises ConfigError if they have no names."""
     if not isinstance(sample, Mapping):
         to_dict = getattr(sample, "to_dict", None)  # a row of pandas is a Series, whose plain form is a list without names
         sample = to_dict() if callable(to_dict) and hasattr(sample, "index") else plain(sample)

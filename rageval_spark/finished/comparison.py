@@ -131,17 +131,18 @@ def ids_are_made(run: Recorded) -> bool:
 
 
 def _check_repeats(run: Recorded, scores: DataFrame, force: bool) -> list[str]:
-    """Return a sentence if samples cannot be told apart from one run to another. Raises InputError unless it is forced."""
+    """Return a sentence if samples without ids repeat each other, so that they cannot be paired. Raises InputError instead unless
+    `force`."""
     samples, repeats = pairs.count_repeats(scores)
     if not repeats:
         return []
-    said = (f"{repeats:,} of {samples:,} samples of {run.run_id} have no id, and the same question, reference and contexts as "
+    fault = (f"{repeats:,} of {samples:,} samples of {run.run_id} have no id, and the same question, reference and contexts as "
             f"another sample")
     remedy = "Map a column that identifies them, fields: {sample_id: <column>}, and run again; paid replies are used again"
     if not force:
-        raise InputError(f"{said}: which of them belong together in two runs cannot be known. {remedy}. "
+        raise InputError(f"{fault}: which of them belong together in two runs cannot be known. {remedy}. "
                          f"--force compares the average of such samples")
-    return [f"{said}: such samples are averaged into one. {remedy}"]
+    return [f"{fault}: such samples are averaged into one. {remedy}"]
 
 
 def _shared_ids(old: Recorded, new: Recorded, cells: Sequence[Cell]) -> list[str]:

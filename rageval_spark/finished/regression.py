@@ -78,7 +78,7 @@ def _compared(spark: SparkSession, base: Recorded, new: Recorded, columns: Set[s
     """What is compared of two runs, over all samples and in the values of these slices, as far as both runs have them."""
     matches, _ = comparison.of_runs(base, new)
     slices = sorted(columns & set(base.manifest["slices"]) & set(new.manifest["slices"]))
-    found: dict[Place, Held] = {(match.new, match.metric, None, None): (match, None) for match in matches}
+    by_place: dict[Place, Held] = {(match.new, match.metric, None, None): (match, None) for match in matches}
     if matches and base.manifest["config"].get("output", {}).get("good", True):
         with suppress(InputError):  # kept without its scores, as between builds
             old, other = read_scores(spark, base.folder), read_scores(spark, new.folder)
@@ -87,8 +87,8 @@ def _compared(spark: SparkSession, base: Recorded, new: Recorded, columns: Set[s
             paired = pairs.paired(old, other, matches, slices)
             cells = pairs.cells(paired, matches, slices, pairs.slice_values(old, other, slices))
             for cell, line in zip(cells, comparison.ranked(cells, new, 0.0), strict=True):
-                found[cell.match.new, cell.match.metric, cell.slice, cell.slice_value] = (cell.match, line)
-    return found
+                by_place[cell.match.new, cell.match.metric, cell.slice, cell.slice_value] = (cell.match, line)
+    return by_place
 
 
 def _result(row: Mapping[str, Any], gate: Mapping[str, Any], base: Recorded | None, held: Held | None, scale: int) -> GateResult:

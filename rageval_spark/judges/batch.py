@@ -164,14 +164,15 @@ def _object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def _batch(said: Mapping[str, Any]) -> Batch:
-    if not (isinstance(said.get("id"), str) and isinstance(said.get("status"), str)):
-        raise JudgeRefused(f"the batch API describes no batch: {str(said)[:200]}. Use mode: files if this server has none")
-    files = tuple(said[name] for name in ("output_file_id", "error_file_id") if said.get(name))
-    counts = said.get("request_counts") or {}
-    errors = (said.get("errors") or {}).get("data") or []
-    why = "; ".join(f"{one.get('code')}: {one.get('message')}" for one in errors)
-    return Batch(said["id"], said["status"], int(counts.get("completed") or 0) + int(counts.get("failed") or 0), files, why)
+def _batch(answer: Mapping[str, Any]) -> Batch:
+    """Return the batch that an answer describes. Raises JudgeRefused if it describes none."""
+    if not (isinstance(answer.get("id"), str) and isinstance(answer.get("status"), str)):
+        raise JudgeRefused(f"the batch API describes no batch: {str(answer)[:200]}. Use mode: files if this server has none")
+    files = tuple(answer[name] for name in ("output_file_id", "error_file_id") if answer.get(name))
+    counts = answer.get("request_counts") or {}
+    errors = (answer.get("errors") or {}).get("data") or []
+    why = "; ".join(f"{error.get('code')}: {error.get('message')}" for error in errors)
+    return Batch(answer["id"], answer["status"], int(counts.get("completed") or 0) + int(counts.get("failed") or 0), files, why)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The authorities that a server's certificate is checked against: those of a setting, of the environment, or of the machine."""
+"""The authorities that a server's certificate is checked against: from the config, the environment or the machine."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from rageval_spark.errors import ConfigError
 from rageval_spark.judges.settings import Endpoint
 
 VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Variables by which OpenSSL, requests and curl are given authorities; all that are set count."""
+"""Environment variables of OpenSSL, requests and curl that name authorities. All that are set count."""
 CERTIFICATE = re.compile(r"-----BEGIN (?:TRUSTED )?CERTIFICATE-----.+?-----END (?:TRUSTED )?CERTIFICATE-----", re.S)
 REMEDY = "if its certificate was issued by an authority of your own, name that in ca_bundle or in SSL_CERT_FILE (a PEM file)"
 
 
 def read_roots(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the certificates (PEM) to trust at an endpoint: of `ca_bundle`, else of VARIABLES; "" for those of the machine.
+    """Return the certificates (PEM) to trust at an endpoint: those in `ca_bundle`, or else in the files that VARIABLES name.
+    "" means those of the machine.
 
-    They are read here and travel with the work, so that no executor needs the file. Raises ConfigError if a file is missing or
-    holds no certificate.
+    Read them on the driver: they are sent to executors, which need no file. Raises ConfigError if a file is missing or holds no
+    certificate.
     """
     if not endpoint.base_url.startswith("https://"):
         return ""

@@ -82,10 +82,10 @@ def budget_refused(turn: Turn, fault: JudgeFault) -> BudgetRefused:
 
 
 def converse(prompt: Prompt, language: str, budget: int | None = None) -> Generator[Turn, Completion | BudgetRefused, Answer]:
-    """Ask until every item is accepted: at most two repairs, which ask for what is missing alone; a reply cut by the
-    output limit once with twice the budget, then in halves, and halves of these.
+    """Ask until every item is accepted. At most MAX_REPAIRS repairs ask for missing items alone. After a reply that was cut by
+    the output limit, the turn is asked once with twice the budget, then in halves, and halves of these.
 
-    A reply that is whole is accepted even if the server says that it was cut. Raises JudgeFault with the last fault's code,
+    A whole reply is accepted even if the server says that it was cut. Raises JudgeFault with the last fault's code,
     and the items that were accepted as `partial`.
     """
     open_turns = deque([Turn(prompt, max_output_tokens=budget)])
@@ -111,7 +111,7 @@ def converse(prompt: Prompt, language: str, budget: int | None = None) -> Genera
         turn = open_turns.popleft()
         completion = yield turn
         if isinstance(completion, BudgetRefused):
-            # what the server allows is not known: the halves are asked with what it took before
+            # the server's limit is not known: the halves are asked with the first budget, which it accepted
             halve(
                 replace(turn, max_output_tokens=budget, enlarged=False),
                 f"the reply was cut by the output limit, and a larger one was refused ({completion.reason})",
@@ -134,8 +134,8 @@ def converse(prompt: Prompt, language: str, budget: int | None = None) -> Genera
                     continue
                 code, why = next(iter(missing.values()))
                 why = f"id {next(iter(missing))}: {why}"
-        except Unacceptable as refused:
-            code, why = refused.code, refused.why
+        except Unacceptable as unacceptable:
+            code, why = unacceptable.code, unacceptable.why
         if ending == "cut":
             if enlarged:
                 halve(turn, "the reply was cut by the output limit")

@@ -1,4 +1,4 @@
-"""How a server wants to be asked, determined by trying: what it refuses is asked in another form until it answers."""
+"""The form of requests that a server accepts, found by trying: a refused request is sent in other forms until one is answered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_FORMS = 10
 
 @dataclass(frozen=True)
 class Transport:
-    """How one server is asked: the reply format it takes, parameters it refuses or wants under another name.
+    """The form in which one server is asked: reply format, parameters left out or renamed, messages, trusted certificates.
 
     `schema` is the form of JSON schemas: as they are, with enums of strings in place of integers, or also without `strict` and
     `additionalProperties`. `system` is false if the server takes no system message. `roots` are the certificates (PEM) of the
@@ -39,7 +39,7 @@ class Transport:
     roots: str = field(default="", repr=False)
 
     def describe(self) -> str:
-        """What differs from the usual form, for people."""
+        """Describe the form in words: its reply format, and how else it differs from the default."""
         parts = [f"reply format {self.reply_format}"]
         if self.reply_format == "json_schema" and self.schema != "strict":
             parts.append("a simpler schema")
@@ -51,10 +51,10 @@ class Transport:
 
 @dataclass(frozen=True)
 class Variation:
-    """One thing that can be asked otherwise.
+    """One change to the form of a request.
 
-    `words` are those by which servers name it. `change` returns the other form, or None if there is none. A variation that
-    is `chosen` by the user is given up only if the server names it and calls it unsupported.
+    `words` match a server's words for the part that changes. `change` returns the changed form, or None if nothing is left to
+    change. `chosen`: the user set this part, so that it changes only if the server names it and calls it unsupported.
     """
 
     words: re.Pattern[str]
@@ -78,7 +78,7 @@ ABOUT_THE_FORM = re.compile(
 
 
 def variations(endpoint: Endpoint) -> list[Variation]:
-    """Return what can be asked otherwise at an endpoint, in the order in which it is tried."""
+    """Return the changes that may be made to requests to an endpoint, in the order in which they are tried."""
     own = [_drop(name, chosen=True) for name in endpoint.extra_body]
     if not isinstance(endpoint, HttpJudge):
         return [
@@ -86,19 +86,18 @@ def variations(endpoint: Endpoint) -> list[Variation]:
             _drop("dimensions", words="dimension|matryoshka"),
             *own,
         ]
-    judge = endpoint
     schema = r"\benums?\b|schema|additional_?properties|\bstrict\b|invalid json payload"
-    chosen_format = r"response_?format|json_?schema|json_?object|json mode|structured|grammar|guided"
+    reply_format = r"response_?format|json_?schema|json_?object|json mode|structured|grammar|guided"
     return [
         Variation(_words(r"\benums?\b|type.{0,3}string"), lambda form: _simpler_schema(form, "string_enums")),
-        Variation(_words(chosen_format), lambda form: _format(form, "json_object")),
+        Variation(_words(reply_format), lambda form: _format(form, "json_object")),
         Variation(_words(schema), lambda form: _simpler_schema(form, "loose")),
-        Variation(_words(chosen_format + "|schema"), lambda form: _format(form, "text")),
+        Variation(_words(reply_format + "|schema"), lambda form: _format(form, "text")),
         Variation(
             _words(r"\bsystem\b|\broles?\b|developer|instruction|alternate"),
             lambda form: replace(form, system=False) if form.system else None,
         ),
-        _drop("temperature", chosen=bool(judge.temperature)),
+        _drop("temperature", chosen=bool(endpoint.temperature)),
         _drop("seed"),
         *budget_variations(),
         *own,
@@ -106,7 +105,7 @@ def variations(endpoint: Endpoint) -> list[Variation]:
 
 
 def budget_variations() -> list[Variation]:
-    """Return what can be asked otherwise about the output budget: its name."""
+    """Return the changes for a request that is refused with an enlarged output budget: only its name may be the cause."""
     return [Variation(_words("max_?(completion_?)?tokens"), _other_budget)]
 
 
@@ -152,7 +151,7 @@ def _other_budget(form: Transport) -> Transport | None:
 
 
 def may_be_about_the_form(refusal: Unanswered) -> bool:
-    """Whether another form of the same request may be answered."""
+    """Return whether the same request in another form may be answered."""
     if refusal.code != "JUDGE_HTTP" or refusal.budget_too_large:
         return False
     text = _text(refusal)
@@ -168,12 +167,12 @@ def may_be_about_the_form(refusal: Unanswered) -> bool:
 
 
 def names_a_form(refusal: Unanswered) -> bool:
-    """Whether the server's words are about the form of a request."""
+    """Return whether the server's words are about the form of a request."""
     return ABOUT_THE_FORM.search(_text(refusal)) is not None
 
 
 def calls_unsupported(refusal: Unanswered) -> bool:
-    """Whether the server calls a part of the form unsupported, rather than its value wrong."""
+    """Return whether the server calls a part of the form unsupported, rather than its value wrong."""
     return names_a_form(refusal) and UNSUPPORTED.search(_text(refusal)) is not None
 
 
@@ -182,22 +181,24 @@ def search(
 ) -> Generator[Transport, Unanswered, None]:
     """Yield the forms to try after one was refused, and be sent the refusal of each.
 
-    What the server names is tried first. Another refusal than before means that an obstacle is gone: that form is kept, and the
-    search goes on from it. Ends without an answer after MOST_FORMS forms, or if a refusal is about something else.
-    `sent` returns the parameters that a form sends: what is not sent cannot be left out.
+    Parts that the server names are changed first. If a form is refused in other words, the change removed one cause: the search
+    goes on from that form. It ends after MOST_FORMS forms, or at a refusal that is not about the form. The last form tried has
+    all changes at once, except those to parts that the user chose.
+
+    `sent` returns what a form sends: changes that make no difference to it are left out.
     """
-    form, complaint = start, refusal
+    form, reason = start, refusal
     tried = {start}
     while True:
-        for candidate in _candidates(form, complaint, choices, sent):
+        for candidate in _candidates(form, reason, choices, sent):
             if candidate in tried:
                 continue
             tried.add(candidate)
             answer = yield candidate
             if not may_be_about_the_form(answer) or len(tried) > MOST_FORMS:
                 return
-            if _wording(answer) != _wording(complaint):
-                form, complaint = candidate, answer
+            if _wording(answer) != _wording(reason):
+                form, reason = candidate, answer
                 break
         else:
             break
@@ -211,9 +212,10 @@ def search(
 
 
 def _candidates(
-    form: Transport, complaint: Unanswered, choices: Sequence[Variation], sent: Callable[[Transport], Mapping[str, Any]]
+    form: Transport, refusal: Unanswered, choices: Sequence[Variation], sent: Callable[[Transport], Mapping[str, Any]]
 ) -> list[Transport]:
-    text = _text(complaint)
+    """Return the forms that one change makes of a form: first those that change a part which the server names."""
+    text = _text(refusal)
     unsupported = UNSUPPORTED.search(text) is not None
     named: list[Transport] = []
     others: list[Transport] = []
@@ -229,11 +231,11 @@ def _candidates(
 
 
 def _text(refusal: Unanswered) -> str:
-    """The words of a refusal, the parameter that it names first."""
+    """Return the words of a refusal, beginning with the parameter that it names."""
     error = refusal.error
     return " ".join(str(error[name]) for name in ("param", "message", "code", "type") if error.get(name)) or refusal.reason
 
 
 def _wording(refusal: Unanswered) -> str:
-    """The refusal without what differs from request to request: numbers and ids."""
+    """Return a refusal without its numbers and ids, which differ from request to request."""
     return re.sub(r"\w*\d\w*", "#", f"{refusal.status} {_text(refusal)}")

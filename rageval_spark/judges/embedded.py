@@ -13,7 +13,7 @@ from rageval_spark.measures.markers import cited
 from rageval_spark.metric import Metric, Reply, play, played
 from rageval_spark.prompts.claims import ListClaims, VerifyClaims
 from rageval_spark.prompts.contexts import JudgeUsefulness, RateContexts1, RateContexts2
-from rageval_spark.prompts.language import prompt_language
+from rageval_spark.prompts.detection import prompt_language
 from rageval_spark.prompts.prompt import Prompt
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.sentences import FindStatements, JudgeSentences
@@ -46,7 +46,8 @@ def unsupported(metric: Metric) -> str | None:
 
 
 def score(metric: Metric, sample: Sample) -> Score:
-    """Play a metric over a sample without any request; skipped (JUDGE_UNSUPPORTED) where it asks what needs a model."""
+    """Play a metric over a sample without any request. Skipped (JUDGE_UNSUPPORTED) if it needs a model, or asks for a refusal
+    in a language that is not known."""
     if why := unsupported(metric):
         return Score.skipped("JUDGE_UNSUPPORTED", why)
     try:
@@ -80,7 +81,7 @@ def _list_claims(prompt: ListClaims) -> dict[str, Any]:
     if refused(prompt.text, prompt.question):  # "Please contact support." beside a refusal is no claim
         return {"claims": []}
     languages, _ = languages_of(prompt.text, prompt.question)
-    # a marker is no number that a source must have
+    # without markers, whose numbers no source has
     stated = [sentence.text for sentence in cited(prompt.text) if _states(sentence.text, languages)]
     return {"claims": [{"id": id, "text": text} for id, text in enumerate(stated, 1)]}
 
@@ -90,16 +91,16 @@ def _detect_refusal(prompt: DetectRefusal) -> dict[str, Any]:
 
 
 def _text_of(prompt: ListClaims | DetectRefusal | FindStatements) -> str:
-    """Return the text of which a prompt asks what it states or whether it declines."""
+    """Return the text that a prompt asks about."""
     return "\n".join(text for _, text in prompt.sentences) if isinstance(prompt, FindStatements) else prompt.text
 
 
 def _verify_claims(prompt: VerifyClaims) -> dict[str, Any]:
     given = premise((prompt.text,) if prompt.text is not None else tuple(text for _, text in prompt.contexts))
     looked_up = [(id, text, found(text, given)) for id, text in prompt.claims]
-    verdicts = [{"id": id, "reason": "" if _holds(one) else _reason(text, one), "verdict": int(_holds(one))}
-                for id, text, one in looked_up]
-    return {"verdicts": verdicts, "support": support([one for *_, one in looked_up])}
+    verdicts = [{"id": id, "reason": "" if _holds(result) else _reason(text, result), "verdict": int(_holds(result))}
+                for id, text, result in looked_up]
+    return {"verdicts": verdicts, "support": support([result for *_, result in looked_up])}
 
 
 def _rate_contexts(prompt: RateContexts1 | RateContexts2) -> dict[str, Any]:
@@ -112,16 +113,17 @@ def _rate_contexts(prompt: RateContexts1 | RateContexts2) -> dict[str, Any]:
         missing = [word for word in words if word not in given]
         share = 1 - len(missing) / len(words) if words else 0.0
         rating = sum(share >= least for least in RATED_2_1[prompt_language(prompt.question)])
-        ratings.append({"id": id, "reason": "" if rating else _said(prompt.question, {"words": missing}), "rating": rating})
+        ratings.append({"id": id, "reason": "" if rating else _explain(prompt.question, {"words": missing}), "rating": rating})
     return {"ratings": ratings}
 
 
 def _judge_usefulness(prompt: JudgeUsefulness) -> dict[str, Any]:
     target = prompt.reference if prompt.reference is not None else prompt.response or ""
-    stated = [one.text for one in cited(target) if len(wording(one.text).content) >= LEAST_WORDS] or [target]
+    sentences = [sentence.text for sentence in cited(target)]
+    stated = [text for text in sentences if len(wording(text).content) >= LEAST_WORDS] or [target]
 
     def useful(given: Premise) -> bool:
-        return any(_holds(found(one, given)) for one in stated)
+        return any(_holds(found(text, given)) for text in stated)
 
     verdicts = []
     for id, text in prompt.contexts:
@@ -131,25 +133,27 @@ def _judge_usefulness(prompt: JudgeUsefulness) -> dict[str, Any]:
     return {"verdicts": verdicts}
 
 
-def _holds(one: Found) -> bool:
-    return one.words >= SUPPORTED and not one.absent_numbers and not one.absent_names
+def _holds(result: Found) -> bool:
+    return result.words >= SUPPORTED and not result.absent_numbers and not result.absent_names
 
 
-def _reason(text: str, one: Found) -> str:
-    if one.absent_numbers or one.absent_names:
-        return _said(text, {"numbers": one.absent_numbers, "names": one.absent_names})
-    return _said(text, {"words": one.missing})
+def _reason(text: str, result: Found) -> str:
+    if result.absent_numbers or result.absent_names:
+        return _explain(text, {"numbers": result.absent_numbers, "names": result.absent_names})
+    return _explain(text, {"words": result.missing})
 
 
-def _said(text: str, absent: Mapping[str, Sequence[str]]) -> str:
-    words = REASONS[prompt_language(text)]
-    return words["and"].join(words[what].format(", ".join(dict.fromkeys(ones[:8]))) for what, ones in absent.items() if ones)
+def _explain(text: str, absent: Mapping[str, Sequence[str]]) -> str:
+    """Say in the language of a text what of it is absent: at most eight numbers, names or words."""
+    phrases = REASONS[prompt_language(text)]
+    parts = [phrases[kind].format(", ".join(dict.fromkeys(items[:8]))) for kind, items in absent.items() if items]
+    return phrases["and"].join(parts)
 
 
 def _judge_sentences(prompt: JudgeSentences) -> dict[str, Any]:
     contexts = RateContexts1(contexts=prompt.sentences, question=prompt.question)
-    return {"verdicts": [{"id": one["id"], "reason": one["reason"], "verdict": int(one["rating"] > 0)}
-                         for one in _rate_contexts(contexts)["ratings"]]}
+    return {"verdicts": [{"id": rated["id"], "reason": rated["reason"], "verdict": int(rated["rating"] > 0)}
+                         for rated in _rate_contexts(contexts)["ratings"]]}
 
 
 def _find_statements(prompt: FindStatements) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Why a reply ended, in the words of the servers."""
+"""Finish reasons: the words with which servers say why a reply ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDINGS = [
 
 
 def ending_of(finish_reason: str | None) -> Ending | None:
-    """Return how a reply ended before its time, or None if it did not, or if nothing is known about the reason.
+    """Return how a reply ended early, or None if it ended by itself or for an unknown reason.
 
     Gateways put a server's own reason before or behind the general one ("content_filter: SAFETY", "FinishReason.SAFETY"), and
     write the words in their own way ("MAX_TOKENS", "max-tokens", "maxTokens").

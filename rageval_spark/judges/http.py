@@ -23,7 +23,7 @@ from rageval_spark.judges.settings import Endpoint
 T = TypeVar("T")
 LARGEST_REPLY = 8 << 20
 LARGEST_EMBEDDINGS = 64 << 20
-"""Bytes of an answer after decompression: a judge's reply has kilobytes, a batch of long vectors in decimals has tens of MB."""
+"""Most bytes of an answer after decompression. A reply has kilobytes; a batch of long vectors as decimals has tens of MB."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Secret:
 
 
 class Connection(TypedDict, total=False):
-    """What aiohttp is told about the way to one server."""
+    """Arguments of aiohttp's requests for the connection to one server."""
 
     proxy: URL
     ssl: ssl.SSLContext
@@ -61,7 +61,7 @@ def session(limit: int) -> aiohttp.ClientSession:
 
 
 def connection_of(endpoint: Endpoint, roots: str = "") -> Connection:
-    """Return the way to a server: the proxy of the environment, and the authorities to trust (`roots`, else read here).
+    """Return how to connect to a server: the proxy of the environment, and the authorities to trust (`roots`, or else read here).
 
     Raises ConfigError if the proxy or the authorities cannot be used.
     """
@@ -125,7 +125,7 @@ async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 def unanswered(error: Exception, endpoint: Endpoint, key: Secret) -> Unanswered:
-    """Return what an exchange that failed means, in words for the user."""
+    """Return the meaning of an exchange that failed without an answer, in words for the user."""
     if isinstance(error, asyncio.TimeoutError):
         return Unanswered("JUDGE_TIMEOUT", f"no answer within {endpoint.timeout_s:g} s", transient=True, throttled=True)
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -141,7 +141,7 @@ def unanswered(error: Exception, endpoint: Endpoint, key: Secret) -> Unanswered:
 
 
 def _cause(error: Exception) -> str:
-    """What the system says of a connection that failed."""
+    """Return the system's reason for a connection that failed."""
     cause = getattr(error, "os_error", error)
     if isinstance(cause, ssl.SSLError):
         return f"{cause.reason or cause}; does base_url begin with the protocol that the server speaks?"

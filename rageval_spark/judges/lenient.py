@@ -1,6 +1,6 @@
-"""JSON as judges write it: the tokens of several dialects are put into JSON's own, and the standard parser does the rest.
+"""JSON as judges write it: tokens of several dialects are rewritten as tokens of JSON, which the standard parser then reads.
 
-Nothing is completed, guessed or left out: what is cut, lacks a comma or holds a bare word stays an error. Libraries for
+Nothing is completed, guessed or left out: an object that is cut, lacks a comma or holds a bare word stays an error. Libraries for
 lenient JSON were tried: json-repair completes what is cut, pyjson5, hjson and dirtyjson take the last of two equal keys and
 lose lone backslashes, json5 takes ten seconds for a megabyte, and none but json-repair reads Python's literals.
 """
@@ -17,7 +17,7 @@ NOT_CLOSED = "it is not closed"
 
 
 class Broken(Exception):
-    """An object cannot be read: why, and where it closes (None if it does not)."""
+    """An object cannot be read. `reason` says why; `end` is the position behind its closing brace, or None if it has none."""
 
     def __init__(self, reason: str, end: int | None):
         super().__init__(reason, end)
@@ -26,7 +26,7 @@ class Broken(Exception):
 
 
 class RepeatedKey(Exception):
-    """An object, or one within it, has the same key twice: which one, and where the object closes."""
+    """An object, or one within it, has a `key` twice. `end` is the position behind the closing brace of the outer object."""
 
     def __init__(self, key: str, end: int = 0):
         super().__init__(key, end)
@@ -75,9 +75,9 @@ NUMBER = re.compile(r"\+?(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)", re.A)
 
 
 def read_object(text: str, start: int) -> tuple[dict[str, Any], int]:
-    """Return the object that begins at `start`, and where it ends.
+    """Return the object that begins at `start`, and the position behind it.
 
-    Beside JSON: line breaks, tabs and lone backslashes within strings, strings in single or typographic quotes, names
+    Accepted beside JSON: line breaks, tabs and lone backslashes within strings, strings in single or typographic quotes, names
     without quotes, True, False and None, comments, a comma before a closing bracket. Raises Broken or RepeatedKey.
     """
     reason = "it is nested too deeply"
@@ -103,7 +103,7 @@ def read_object(text: str, start: int) -> tuple[dict[str, Any], int]:
 
 
 def _tokens(text: str, start: int) -> tuple[int | None, list[str]]:
-    """Where the object ends (None if it is not closed), and its tokens as those of JSON (none if that is impossible)."""
+    """Return the position behind the object (None if it is not closed), and its tokens in JSON ([] if JSON has none for one)."""
     depth = 0
     tokens: list[str] = []
     readable = True
@@ -141,7 +141,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _word(token: str) -> str:
-    """A bare word as JSON, a possible name as it is, or "" for what JSON has no word for."""
+    """Return a bare word as JSON has it, a possible name as it is, and "" for any other word."""
     if token in WORDS:
         return WORDS[token]
     if number := NUMBER.fullmatch(token):

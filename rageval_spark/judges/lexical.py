@@ -11,7 +11,8 @@ from statistics import fmean
 
 from rageval_spark.judges.stems import function_words, stem
 from rageval_spark.measures.numbers import numbers_of, to_ascii_digits, value_of
-from rageval_spark.prompts.language import UNSPACED, compatible, detect_language
+from rageval_spark.prompts.detection import detect_language
+from rageval_spark.prompts.language import UNSPACED, compatible
 
 WORD = re.compile(rf"[{UNSPACED}]+|\d+(?:[.,:]\d+)*|[^\W\d_{UNSPACED}]+(?:['’][^\W\d_{UNSPACED}]+)*")
 JOINT = re.compile(r"[/:×^%‰]|(?<=\d)-")
@@ -53,7 +54,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class Premise:
-    """What texts hold, to look others up in."""
+    """The words, word pairs and numbers of texts, in which those of a sentence are looked up."""
 
     words: frozenset[str]
     pairs: frozenset[tuple[str, str]]
@@ -63,7 +64,8 @@ class Premise:
 
 @dataclass(frozen=True)
 class Found:
-    """What of a sentence a premise holds. Shares in [0, 1]; `pairs` is None for a sentence of one word."""
+    """How much of a sentence a premise holds: shares of its `words` and `pairs` in [0, 1] (`pairs` is None for a single word),
+    counts of its numbers and names, and what of it is absent."""
 
     words: float
     pairs: float | None
@@ -83,7 +85,7 @@ def wording(text: str, language: str | None = None) -> Wording:
         if other and word[0].isdecimal():
             words.append(value_of(word, other) if ":" not in word else word)
         elif other and not UNSPACED_TEXT.match(word):
-            # "l'ufficio", "d'eau"
+            # the article counts apart: "l'ufficio", "d'eau"
             for part in re.split(r"(?<=^\w)['’]|(?<=^\w\w)['’]", word):
                 words.append(stem(part, other))
                 if part in function_words(other):
@@ -97,7 +99,7 @@ def wording(text: str, language: str | None = None) -> Wording:
 
 @lru_cache(maxsize=64)
 def premise(texts: tuple[str, ...], language: str | None = None) -> Premise:
-    """Return what texts hold. The language of short texts may be known better by the caller."""
+    """Return the premise that texts make. Give the language if it is known: that of short texts is hard to detect."""
     language = language or shared_language(*texts)
     wordings = [wording(text, language) for text in texts]
     return Premise(frozenset(word for one in wordings for word in one.words),
@@ -111,12 +113,13 @@ def shared_language(*texts: str) -> str | None:
 
 
 def found(sentence: str, given: Premise) -> Found:
-    """What the premise holds of a sentence. Names are capitalised words that do not begin it; in German they may be any noun."""
+    """Return how much of a sentence the premise holds. Names are capitalised words behind the first; German ones are not looked
+    up, since every noun has a capital."""
     sentence = ENUMERATOR.sub("", sentence)
-    told = wording(sentence, given.language)
-    content = told.content or list(told.words)
+    own = wording(sentence, given.language)
+    content = own.content or list(own.words)
     missing = tuple(dict.fromkeys(word for word in content if word not in given.words))
-    pairs = told.pairs
+    pairs = own.pairs
     numbers = _numbers(sentence, given.language)
     names = [name for name in NAME.findall(sentence)[1:] if name[0].isupper() and name.casefold() not in FUNCTION_WORDS]
     if names and (given.language or detect_language(sentence)) == "de":

@@ -1,4 +1,4 @@
-"""Reading the one JSON object in what a judge wrote."""
+"""Reading the one JSON object in a judge's reply."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ NOTHING_MORE = re.compile(r"(?:[\s`]|<\|[^<>|\s]{1,40}\|>|(?i:</?(?:answer|respo
 def read(prompt: Prompt, text: str, *, cut: bool = False) -> Accepted:
     """Return the accepted part of a reply's text.
 
-    What counts is the single object outside all thinking that has the reply's shape. Free text is never searched for
-    numbers, and of two different objects neither is taken. An object in thinking that is never closed counts if the reply
-    ends with it and it is the only one. If the reply was `cut` by the output limit, only an object with which it ends
-    counts, and none in open thinking. Raises Unacceptable with JUDGE_PARSE, JUDGE_SCHEMA, JUDGE_OUT_OF_RANGE,
-    JUDGE_AMBIGUOUS or JUDGE_COUNT_MISMATCH.
+    Only the single object outside all thinking that has the reply's shape counts. Free text is never searched for numbers, and
+    of two different objects neither is taken. An object in thinking that is never closed counts if it is the only one and the
+    reply ends with it. If the reply was `cut` by the output limit, its object must stand at the end, outside all thinking.
+
+    Raises Unacceptable with JUDGE_PARSE, JUDGE_SCHEMA, JUDGE_OUT_OF_RANGE, JUDGE_AMBIGUOUS or JUDGE_COUNT_MISMATCH.
     """
     reply = scan(_unquote(text))
     objects = reply.objects + ([] if cut else reply.thoughts)
@@ -34,7 +34,7 @@ def read(prompt: Prompt, text: str, *, cut: bool = False) -> Accepted:
     accepted: dict[str, Accepted] = {}
     for written in objects:
         if written.repeats is not None:
-            # the fault is put to the judge outside the data's fence: words of the reply's own have no place there
+            # the judge is shown the fault outside the data's fence, so that it must not quote free text of the reply
             key = repr(written.repeats) if NAME.fullmatch(written.repeats) else "a key"
             raise Unacceptable("JUDGE_AMBIGUOUS", f"{key} stands twice in one object")
         if written.fault:
@@ -58,7 +58,7 @@ def read(prompt: Prompt, text: str, *, cut: bool = False) -> Accepted:
 
 @dataclass(frozen=True)
 class Written:
-    """An object as it stands in a reply: its value, or what is wrong with it, or the key that it repeats."""
+    """An object in a reply: its value, or its `fault`, or the key that it `repeats`. `end` is the position behind it."""
 
     end: int
     value: dict[str, Any] = field(default_factory=dict)
@@ -68,9 +68,9 @@ class Written:
 
 @dataclass
 class Scan:
-    """The outermost objects of a reply: those outside all thinking, and those in thinking that is never closed.
+    """The outermost objects of a reply: `objects` outside all thinking, and `thoughts` in thinking that is never closed.
 
-    `thinking` says that there is such thinking.
+    `thinking` is a sentence if the reply has such thinking, else "". An object that is repeated to the letter stands once.
     """
 
     text: str
@@ -86,7 +86,7 @@ class Scan:
             (self.thoughts if self.thinking else self.objects).append(written)
 
     def forget(self) -> None:
-        """Take all so far for thinking that has been closed."""
+        """Drop all objects so far: they turn out to stand in thinking."""
         self.objects, self.thoughts, self.thinking, self.seen = [], [], "", set()
 
 
@@ -109,7 +109,7 @@ def scan(text: str) -> Scan:
             if objects > MOST_OBJECTS or unclosed > MOST_UNCLOSED:
                 raise Unacceptable("JUDGE_PARSE", "the reply holds too many JSON objects, whole or broken")
         elif kind == "answers":
-            if reply.thinking or not answering:  # what a second answer is about to contradict stays
+            if reply.thinking or not answering:  # a second answer does not replace the first: the two may contradict each other
                 reply.forget()
             answering = True
         elif kind == "closes":

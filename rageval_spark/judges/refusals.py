@@ -1,4 +1,4 @@
-"""Which texts decline to answer, by the phrases that they are made of.
+"""Whether a text declines to answer, recognized by phrases of its language.
 
 The phrases are data: a file per language in `phrases/`, which `Phrases` describes. A new language is a new file.
 """
@@ -17,20 +17,21 @@ from typing import Any
 import yaml
 
 from rageval_spark.judges.lexical import LEAST_WORDS, wording
-from rageval_spark.prompts.language import LANGUAGE_NAMES, SCRIPTS, detect_language, script, sentences, word_tokens
+from rageval_spark.prompts.detection import LANGUAGE_NAMES, SCRIPTS, detect_language, script
+from rageval_spark.prompts.language import sentences, word_tokens
 
 LONGEST = 20_000
-"""Characters of the longest text that can be a refusal. It keeps the time to match phrases in bounds."""
+"""Characters of the longest text that can be a refusal. The limit bounds the time to match phrases."""
 SHORT = 6
-"""Words below which the language of a text is not certain: it may be any of its script."""
+"""Words below which the language of a text is uncertain: it may be any language of its script."""
 FEWEST = 3
-"""Words from which a text of an unknown language may be a refusal in that language."""
+"""Words from which a text in an unknown language may be a refusal in it."""
 ASKS = re.compile(r"[?？؟][\"'”’)\]」』]*$")
 QUOTED = re.compile(
     r"\"[^\"]*\"|“[^“”]*”|„[^„“”]*[“”]|”[^“”]*“|«[^«»]*»|»[^«»]*«|「[^「」]*」|『[^『』]*』|《[^《》]*》"
     r"|(?<!\w)['‘](?:[^'’‘]|['’](?=\w))*['’](?!\w)")
 QUOTE = "\ufffc"
-"""What stands for a quotation. It counts as one word that states something."""
+"""Placeholder for a quotation. It counts as one word that states something."""
 MARKS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670\u0640\u093c\u200b-\u200f\ufeff*`_#>]")
 """Accents, vowel signs of Arabic, the Hindi nukta, characters without width and Markdown: people leave them out."""
 SAME_LETTERS = str.maketrans({
@@ -43,7 +44,7 @@ WORD = r"(?:[^\s,;:.]{1,30} )?"
 
 
 class Says(Enum):
-    """What a sentence does for an answer."""
+    """What a sentence, or a part of one, contributes to an answer."""
 
     DECLINES = "declines"
     NOTHING = "nothing"
@@ -56,35 +57,35 @@ class Phrases:
     the alternatives under `words`; a line of `refuses` and `lacks` is a pattern of its own."""
 
     refuses: re.Pattern[str]
-    """What declines wherever it stands in a main clause."""
+    """Phrases that decline anywhere in a main clause."""
     lacks: re.Pattern[str]
-    """What declines only if the sentence names a source: "does not include breakfast" is an answer."""
+    """Phrases that decline only if the sentence names a source: "does not include breakfast" is an answer."""
     sources: re.Pattern[str]
     apologies: re.Pattern[str]
     turns: re.Pattern[str]
-    """Contrasts and consequences: an answer may follow them, as in "I am not sure, but it is 5 euros"."""
+    """Words of contrast or consequence, behind which an answer may follow: "I am not sure, but it is 5 euros"."""
     conditions: re.Pattern[str]
-    """Subordinate clauses up to their comma: a condition declines nothing."""
+    """Subordinate clauses up to their comma, which decline nothing."""
     reports: re.Pattern[str]
-    """What others have said: it is an answer that they did not know."""
+    """Reports of what others said: that they did not know is an answer."""
     fillers: re.Pattern[str]
     """Sentences that offer, ask for patience or speak of the assistant itself."""
     about: re.Pattern[str]
-    """The persons of the conversation and its question."""
+    """Words for the persons of the conversation and for its question."""
     only: re.Pattern[str]
-    """"The documents only cover …" beside a refusal is a part of it."""
+    """Words such as "only": beside a refusal, "the documents only cover …" is a part of it."""
     denials: re.Pattern[str]
-    """"Unfortunately not": a refusal unless the question can be answered by no."""
+    """Texts such as "Unfortunately not": a refusal only if the question is an open one."""
     open_questions: re.Pattern[str]
-    """Words of questions that no does not answer."""
+    """Words of open questions, which "no" does not answer."""
     least_letters: int
-    """Letters from which a word states something; 0 counts pairs of characters."""
+    """Letters from which a word states something; 0: pairs of characters are counted instead."""
     is_english: bool
     digraphs: Sequence[Sequence[str]]
 
     def fold(self, text: str) -> str:
-        """Return the text as patterns are matched with it."""
-        return _replaced(_plain(text.casefold()), self.digraphs)
+        """Return the text in the spelling in which patterns are matched."""
+        return _replace_pairs(_plain(text.casefold()), self.digraphs)
 
 
 LANGUAGES: tuple[str, ...] = tuple(sorted(
@@ -93,8 +94,12 @@ LANGUAGES: tuple[str, ...] = tuple(sorted(
 """ISO 639-1 codes of the languages whose refusals are known."""
 
 
+EAST_ASIAN: Mapping[str, Sequence[str]] = {"Han": ("zh", "ja"), "Kana": ("ja",), "Hangul": ("ko",)}
+"""Script → the languages that a text in it may be in, for the scripts that are not in SCRIPTS."""
+
+
 def names() -> str:
-    """The English names of LANGUAGES, for messages."""
+    """Return the English names of LANGUAGES, joined by commas."""
     return ", ".join(sorted(LANGUAGE_NAMES[language] for language in LANGUAGES))
 
 
@@ -107,46 +112,59 @@ def phrases(language: str) -> Phrases:
     digraphs: Sequence[Sequence[str]] = data.get("replace", ())
     start, end = (r"(?<!\w)", r"(?!\w)") if spaced else ("", "")
 
-    def compiled(pattern: str) -> re.Pattern[str]:
-        for name, words in (*data["words"].items(), *data["words"].items()):  # words may use words
-            pattern = pattern.replace(f"<{name}>", f"(?:{words})")
+    def compile_pattern(pattern: str) -> re.Pattern[str]:
+        for _ in range(2):  # an entry of `words` may name another
+            for name, words in data["words"].items():
+                pattern = pattern.replace(f"<{name}>", f"(?:{words})")
         pattern = pattern.replace("… ", GAP).replace("~ ", WORD)
-        return re.compile(_replaced(_plain(pattern, keep="*#>_`"), digraphs), re.I)
+        return re.compile(_replace_pairs(_plain(pattern, keep="*#>_`"), digraphs), re.I)
 
     def whole(alternatives: str) -> str:
         return rf"{start}(?:{alternatives}){end}"
 
     def lines(name: str) -> re.Pattern[str]:
-        return compiled(whole("|".join(line.strip() for line in data[name].splitlines() if line.strip())))
+        return compile_pattern(whole("|".join(line.strip() for line in data[name].splitlines() if line.strip())))
 
-    contrasts, comma = whole(data["contrasts"]), r"(?:^|[,;،，] ?(?:and |und |et |y |e |en |i |и |و)?)" if spaced else ""
+    contrasts = whole(data["contrasts"])
+    comma = r"(?:^|[,;،，] ?(?:and |und |et |y |e |en |i |и |و)?)" if spaced else ""
     reports = rf"^.*{whole(data['reports'])}" if data.get("verb_final") else rf"{whole(data['reports'])}.*"
     opens = r"(?:^|[,;،，(]|\s)\s*" if spaced else r"(?:^|[,;，、])\s*"
     return Phrases(
-        lines("refuses"), lines("lacks"), compiled(whole(data["sources"])), compiled(whole(data["apologies"])),
-        compiled(rf"{contrasts}|{comma}{whole(data['consequences'])}|[;；]"),
-        compiled(rf"{opens}(?:{data['conditions']}){end}[^,;:，；、،]*"), compiled(reports), compiled(whole(data["fillers"])),
-        compiled(whole(data["about"])), compiled(whole(data["only"])), compiled(rf"^\W*(?:{data['denials']})\W*$"),
-        compiled(whole(data["open_questions"])), data.get("least_letters", 4), language == "en", digraphs)
+        refuses=lines("refuses"),
+        lacks=lines("lacks"),
+        sources=compile_pattern(whole(data["sources"])),
+        apologies=compile_pattern(whole(data["apologies"])),
+        turns=compile_pattern(rf"{contrasts}|{comma}{whole(data['consequences'])}|[;；]"),
+        conditions=compile_pattern(rf"{opens}(?:{data['conditions']}){end}[^,;:，；、،]*"),
+        reports=compile_pattern(reports),
+        fillers=compile_pattern(whole(data["fillers"])),
+        about=compile_pattern(whole(data["about"])),
+        only=compile_pattern(whole(data["only"])),
+        denials=compile_pattern(rf"^\W*(?:{data['denials']})\W*$"),
+        open_questions=compile_pattern(whole(data["open_questions"])),
+        least_letters=data.get("least_letters", 4),
+        is_english=language == "en",
+        digraphs=digraphs,
+    )
 
 
 def _plain(text: str, keep: str = "") -> str:
-    """Return the text without accents and marks, in the letters that people also type in their place. `keep`: what is
-    syntax in a pattern."""
+    """Return the text without accents and marks, and with the plain letters that people often type instead of others.
+    `keep` are marks that stay, since they are syntax in a pattern."""
     folded = unicodedata.normalize("NFKD", text).translate(SAME_LETTERS)
-    return unicodedata.normalize("NFC", MARKS.sub(lambda found: found[0] if found[0] in keep else "", folded))
+    return unicodedata.normalize("NFC", MARKS.sub(lambda mark: mark[0] if mark[0] in keep else "", folded))
 
 
-def _replaced(text: str, pairs: Sequence[Sequence[str]]) -> str:
+def _replace_pairs(text: str, pairs: Sequence[Sequence[str]]) -> str:
     for written, letter in pairs:
         text = text.replace(written, letter)
     return text
 
 
 def refused(text: str, question: str = "") -> bool | None:
-    """Return whether a text declines: a sentence of it declines, and the others only ask, offer help or say next to nothing.
+    """Return whether a text declines: one sentence declines, and the others only ask, offer help or say next to nothing.
 
-    None if that is unknown: no phrase is in the text, and its language is none of LANGUAGES, or unsure.
+    None if it is unknown: the text holds no known phrase, and its language is unsure or none of LANGUAGES.
     """
     if len(text) > LONGEST:
         return False
@@ -157,9 +175,9 @@ def refused(text: str, question: str = "") -> bool | None:
 
 
 def languages_of(text: str, question: str = "") -> tuple[list[str], bool]:
-    """Return the languages that a text may be in, of those in LANGUAGES, and whether there can be no other.
+    """Return which of LANGUAGES a text may be in, and whether it can be in no other language.
 
-    A text of too few words to know takes the language of its question.
+    If a text has too few words to tell, the language of its question counts.
     """
     words = sum(not word.isdecimal() for word in word_tokens(text))
     language = detect_language(text)
@@ -167,8 +185,8 @@ def languages_of(text: str, question: str = "") -> tuple[list[str], bool]:
         language = detect_language(question) or detect_language(f"{question} {text}")
     if language in LANGUAGES and words >= SHORT:
         return [language], True
-    name = {"Han": "zh ja", "Kana": "ja", "Hangul": "ko"}.get(script(text))
-    candidates = name.split() if name else SCRIPTS[script(text)][1]
+    written_in = script(text)
+    candidates = EAST_ASIAN[written_in] if written_in in EAST_ASIAN else SCRIPTS[written_in][1]
     if language is not None and language not in LANGUAGES and words >= SHORT:
         return [], False
     also = [other for other in candidates if other in LANGUAGES and other != language]
@@ -195,15 +213,15 @@ def _declines(text: str, question: str, words: Phrases) -> bool:
         return not word_tokens(question) or bool(words.open_questions.search(words.fold(question)))
     any_declines = False
     for sentence in sentences(_unquoted(text)):
-        said = _says(sentence, words)
-        if said is Says.STATES:
+        result = _says(sentence, words)
+        if result is Says.STATES:
             return False
-        any_declines |= said is Says.DECLINES
+        any_declines |= result is Says.DECLINES
     return any_declines
 
 
 def _unquoted(text: str) -> str:
-    """Return the text with a sign in place of each quotation; a text that is nothing but a quotation loses its quotes."""
+    """Return the text with QUOTE in place of each quotation. A text that is one quotation only loses its quotes."""
     without = QUOTED.sub(f" {QUOTE} ", text)
     if re.search(r"\w", without):
         return without
@@ -211,10 +229,10 @@ def _unquoted(text: str) -> str:
 
 
 def _says(sentence: str, words: Phrases) -> Says:
-    """Return what a sentence says. The parts before and after "but" or ", so" each count.
+    """Return what a sentence says, from its parts before and after "but" or ", so".
 
-    What stands before "but" counts only if it neither speaks of the conversation nor of its sources: "The handbook mentions
-    the pass, but it does not say what it costs" declines.
+    A statement before the part that declines does not count if it is about the conversation or its sources: "The handbook
+    mentions the pass, but it does not say what it costs" declines.
     """
     text = words.fold(sentence)
     apologizes = bool(words.apologies.search(text))
@@ -224,12 +242,12 @@ def _says(sentence: str, words: Phrases) -> Says:
     if Says.DECLINES not in results:
         return Says.DECLINES if apologizes and Says.STATES not in results else max(results, key=list(Says).index)
     first = results.index(Says.DECLINES)
-    before = any(result is Says.STATES and _is_of_the_matter(part, words)
-                 for part, result in zip(parts[:first], results[:first], strict=True))
-    return Says.STATES if before or Says.STATES in results[first:] else Says.DECLINES
+    states_before = any(result is Says.STATES and _is_about_the_subject(part, words)
+                        for part, result in zip(parts[:first], results[:first], strict=True))
+    return Says.STATES if states_before or Says.STATES in results[first:] else Says.DECLINES
 
 
-def _is_of_the_matter(part: str, words: Phrases) -> bool:
+def _is_about_the_subject(part: str, words: Phrases) -> bool:
     return bool(re.search(r"\d", part)) or not (words.about.search(part) or words.sources.search(part))
 
 
@@ -250,7 +268,7 @@ def _part_says(part: str, words: Phrases) -> Says:
 
 
 def _source_lacks(part: str, searched: str, words: Phrases) -> bool:
-    """Return whether a source lacks something: in "no information is passed on" the information is not the source."""
+    """Return whether a source other than the thing that is lacking is named: "no information is passed on" names none."""
     lacking = words.lacks.search(searched)
     if lacking is None:
         return False

@@ -1,4 +1,4 @@
-"""What an answer that is no reply means: the errors of servers, in whatever form and words they send them. No I/O."""
+"""Errors of servers, in the forms and words in which they send them, and what each means for the request. No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval_spark.judges.server_words import BUDGET, FILTERED, IN_A_200, INPUT, KEY, LIMIT, MODEL, NO_CREDIT, SUM, TOO_LONG
-from rageval_spark.sample import well_formed
+from rageval_spark.values import well_formed
 
 TRANSIENT = (408, 409, 425, 429)
 THROTTLED = (429, 503, 529)
@@ -47,7 +47,7 @@ class Unanswered(Exception):
 
 
 def refused(status: int, headers: Mapping[str, str], body: bytes) -> Unanswered:
-    """Return what an answer that holds no completion means: an error status, or an error in the body of a 200."""
+    """Return the meaning of an answer without a completion: one with an error status, or with an error in the body of a 200."""
     error = error_of(body)
     reason = well_formed(f"HTTP {status}: {_shown(error, body) or 'no message'}")
     text = " ".join(str(error[name]) for name in ("code", "type", "message") if error.get(name))
@@ -61,7 +61,7 @@ def refused(status: int, headers: Mapping[str, str], body: bytes) -> Unanswered:
         return permanent("JUDGE_HTTP")
     if status in (401, 404, 405):
         return permanent("JUDGE_CONTENT_FILTER" if status == 401 and "content_filter" in text else "JUDGE_HTTP")
-    # a 429 about one request that is larger than a minute's allowance never passes, a 500 of a gateway may wrap any of these
+    # A gateway may wrap any of these in a 500. A 429 means one of them only for a request larger than a minute's allowance.
     if status not in TRANSIENT and status <= 500 and FILTERED.search(text):
         return permanent("JUDGE_CONTENT_FILTER")
     if status not in (401, 403, 408, 409, 425, 429) and status <= 500 and _is_budget(text):
@@ -82,7 +82,7 @@ def refused(status: int, headers: Mapping[str, str], body: bytes) -> Unanswered:
 
 
 def _is_budget(text: str) -> bool:
-    """Whether the output budget is what does not fit: the input alone would."""
+    """Return whether the output budget is too large, rather than the prompt: the prompt alone would fit."""
     if parts := SUM.search(text):
         return int(parts[1]) < int(parts[3])
     if not BUDGET.search(text):
@@ -103,7 +103,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 def _redirect(status: int, headers: Mapping[str, str]) -> str:
-    """Where the server points to: its origin alone, since the rest of an address may hold a secret."""
+    """Return the reason for a redirect. It names only the origin of the target, since the rest may hold a secret."""
     target = next((value for name, value in headers.items() if name.casefold() == "location"), "")
     origin = re.match(r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)", target, re.I)
     place = origin[1] + origin[2] if origin else "another path of the same server"
@@ -179,7 +179,7 @@ WRAPPERS = ("error", "errors", "detail", "fault", "base_resp", "response")
 
 
 def error_of(body: bytes) -> dict[str, Any]:
-    """Return a server's error as message, code, type, param, whichever way it is wrapped; {} if the body is none."""
+    """Return the message, code, type and param of a server's error, however it is wrapped; {} if the body holds no error."""
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):
@@ -202,21 +202,21 @@ def _error_in(value: Any, depth: int) -> dict[str, Any]:
         if _is_scalar(value.get(name)):
             error["code"] = value[name]
             break
-    inner = next((found for name in WRAPPERS if (found := _error_in(value.get(name), depth - 1))), {})
+    inner = next(filter(None, (_error_in(value.get(name), depth - 1) for name in WRAPPERS)), {})
     message = next((text for name in MESSAGES if isinstance(text := value.get(name), str) and text.strip()), None)
     if message is not None:
-        error["message"] = _placed(value, message)
+        error["message"] = _with_place(value, message)
     # the outer message of a wrapper says less than what it wraps
     error.update({name: text for name, text in inner.items() if text})
     metadata = value.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
-    if isinstance(raw, str) and raw.strip():  # OpenRouter: what the provider behind it said
+    if isinstance(raw, str) and raw.strip():  # OpenRouter: the words of the provider behind it
         error["message"] = f"{error.get('message', '')}: {raw}".removeprefix(": ")
     return error
 
 
-def _placed(value: Mapping[str, Any], message: str) -> str:
-    """The message with the place that it is about, as FastAPI names it beside."""
+def _with_place(value: Mapping[str, Any], message: str) -> str:
+    """Return the message with the part of the request that it is about, which FastAPI names under "loc"."""
     place = value.get("loc")
     if isinstance(place, Sequence) and not isinstance(place, str):
         return f"{'.'.join(map(str, place))}: {message}"

@@ -1,4 +1,4 @@
-"""The words of servers for what no status or code says: a prompt that is too long, a filter, an empty account, a wrong key."""
+"""Words of error messages, for errors without a code of their own: a prompt that is too long, a filter, an empty account."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BUDGET = _any_of(
     "maximum (value )?(for|of) .{0,3}max_",
     r"requested (up to )?\d+ output tokens",
     r"\d+ in the completion",
-    "supports? at most \\d+ (completion|output) tokens",
+    r"supports? at most \d+ (completion|output) tokens",
     r"maxoutputtokens",
 )
 TOO_LONG = _any_of(
@@ -52,7 +52,7 @@ TOO_LONG = _any_of(
     r"(input|prompt|total) tokens?.{0,40}(exceed|larger than|greater than|over the)",
     r"exceeds? (the )?(model'?s? )?(maximum|max)\w* (number of |allowed )?(input |prompt )?tokens",
 )
-"""These words are needed: servers agree on no code for it."""
+"""Servers have no common code for a prompt that is too long, so that only their words show it."""
 SUM = re.compile(r"(\d+) \+ (\d+) > (\d+)")
 """Tokens of the input, of the output, and the limit, as Anthropic writes them."""
 LIMIT = _any_of(
@@ -65,7 +65,7 @@ INPUT = _any_of(
 
 KEY = _any_of(
     "api[ _-]?key.{0,30}(not valid|invalid|incorrect|expired|missing|required)",
-    "(invalid|incorrect|expired|missing|no) (api[ _-]?key|credentials|authentication|authorization|token\\b)",
+    r"(invalid|incorrect|expired|missing|no) (api[ _-]?key|credentials|authentication|authorization|token\b)",
     "unauthorized|unauthenticated|authentication_error|access denied|permission",
 )
 MODEL = _any_of(
@@ -88,4 +88,4 @@ IN_A_200 = {
     "server_error": 500,
     "api_error": 500,
 }
-"""The status that servers send with errors of a type, for those that come without one."""
+"""Type of an error → the status that it usually comes with, for errors in the body of a 200."""

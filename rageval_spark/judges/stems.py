@@ -12,10 +12,11 @@ _STEMMERS: Mapping[str, str] = {
     "id": "indonesian", "it": "italian", "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish",
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
-"""Language → its algorithm of Snowball. English has rules of its own in `lexical`, which `support` was fitted with."""
+"""Language → its Snowball algorithm. English has its own rules in `lexical`, with which `support` was fitted."""
 _BY_BEGINNING = frozenset({"be", "bg", "hr", "kk", "ky", "lv", "mk", "mn", "sk", "sl", "sq", "uk"})
-"""Languages that inflect, and have no stemmer: words are the same by their first letters."""
+"""Inflected languages without a stemmer: words with the same first letters count as the same."""
 _BEGINNING = 5
+"""Letters by which words of these languages are compared."""
 
 _WORDS: Mapping[str, str] = {
     "de": "der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden wurde"
@@ -62,7 +63,7 @@ _WORDS: Mapping[str, str] = {
 
 @cache
 def function_words(language: str) -> frozenset[str]:
-    """Return words that say nothing of a text's subject; none for a language without a list."""
+    """Return the function words of a language, such as articles and pronouns; none for a language without a list."""
     return frozenset(_WORDS.get(language, "").split())
 
 
@@ -78,7 +79,7 @@ def stem(word: str, language: str) -> str:
 def _stemmer(language: str) -> Callable[[str], str] | None:
     if language not in _STEMMERS:
         return None
-    import snowballstemmer  # for those only who compare other languages than English
+    import snowballstemmer  # loaded only if texts in other languages than English are compared
 
     algorithm: Any = snowballstemmer.stemmer(_STEMMERS[language])
     return lambda word: str(algorithm.stemWord(word))

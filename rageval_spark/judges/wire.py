@@ -1,4 +1,4 @@
-"""The OpenAI-compatible protocol as pure functions: bodies out, completions in, errors told apart. No I/O."""
+"""The OpenAI-compatible protocol as pure functions: bodies of requests, completions, embeddings, lines of batches. No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rageval_spark.judges.conversation import Completion
-from rageval_spark.judges.dialect import Transport as Transport
+from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.endings import ending_of
 from rageval_spark.judges.messages import reply_text, usage_of
 from rageval_spark.judges.server_errors import THROTTLED as THROTTLED
@@ -21,13 +21,13 @@ from rageval_spark.judges.server_errors import refused as refused
 from rageval_spark.judges.server_errors import retry_after_s as retry_after_s
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.prompts.rendering import Rendered
-from rageval_spark.sample import well_formed
 from rageval_spark.score import Usage
+from rageval_spark.values import well_formed
 
 
 @dataclass
 class ChatWire:
-    """Bodies of chat requests for one judge. What is the same for all prompts of a kind is built once."""
+    """Builds the bodies of chat requests for one judge. Parts that all prompts of a kind share are built once."""
 
     judge: HttpJudge
     transport: Transport
@@ -41,18 +41,18 @@ class ChatWire:
             messages = [{"role": "system", "content": rendered.system}, {"role": "user", "content": user}]
         else:
             messages = [{"role": "user", "content": f"{rendered.system}\n\n{user}"}]
-        head = _quoted({"model": self.judge.model, "messages": messages})
+        head = compact_json({"model": self.judge.model, "messages": messages})
         return (head[:-1] + self._tail(rendered, budget, form) + "}").encode()
 
     def sent(self, rendered: Rendered, budget: int | None, form: Transport) -> dict[str, Any]:
-        """Return what a form sends beside the prompt; forms with equal values are the same request."""
+        """Return what a form sends beside the prompt. Two forms with equal values make the same request."""
         return {**self._parameters(rendered, budget, form), "messages": form.system}
 
     def _tail(self, rendered: Rendered, budget: int | None, form: Transport) -> str:
         key = (rendered.kind, budget, id(rendered.schema), form)
         if key not in self._tails:
             parameters = self._parameters(rendered, budget, form)
-            self._tails[key] = "".join(f",{_quoted(name)}:{_quoted(value)}" for name, value in parameters.items())
+            self._tails[key] = "".join(f",{compact_json(name)}:{compact_json(value)}" for name, value in parameters.items())
         return self._tails[key]
 
     def _parameters(self, rendered: Rendered, budget: int | None, form: Transport) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class ChatWire:
 
 
 def json_schema(rendered: Rendered, form: Transport) -> dict[str, Any]:
-    """Return the schema of a reply, in a form that the server takes; the reader accepts "1" as well as 1."""
+    """Return the schema of a reply in the form that the server takes. Enums may become strings: the reader accepts "1" for 1."""
     if form.schema == "strict":
         return {"name": rendered.kind, "strict": True, "schema": rendered.schema}
     if form.schema == "string_enums":
@@ -79,7 +79,7 @@ def json_schema(rendered: Rendered, form: Transport) -> dict[str, Any]:
 
 
 def _simplify(node: Any, without: Sequence[str]) -> Any:
-    """A schema without some keywords, and with enums of strings in place of integers."""
+    """Return a schema without some keywords, and with enums of strings in place of integers."""
     if isinstance(node, list):
         return [_simplify(part, without) for part in node]
     if not isinstance(node, Mapping):
@@ -90,12 +90,11 @@ def _simplify(node: Any, without: Sequence[str]) -> Any:
     return simple
 
 
-def _quoted(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def completion(body: bytes, latency_ms: float) -> Completion:
-    """Return the completion in the body of a 200. Raises Unanswered (transient) if it holds none, or if the server broke off."""
+    """Return the completion in the body of a 200.
+
+    Raises Unanswered (transient) if the body holds none, or if it says that the server failed in the middle of it.
+    """
     try:
         payload = json.loads(body)
         choice = payload["choices"][0]
@@ -123,7 +122,7 @@ def _string(value: Any) -> str | None:
 
 
 def embeddings_body(settings: HttpEmbeddings, transport: Transport, texts: Sequence[str]) -> bytes:
-    return _quoted({"model": settings.model, "input": list(texts), **embeddings_parameters(settings, transport)}).encode()
+    return compact_json({"model": settings.model, "input": list(texts), **embeddings_parameters(settings, transport)}).encode()
 
 
 def embeddings_parameters(settings: HttpEmbeddings, transport: Transport) -> dict[str, Any]:
@@ -133,31 +132,31 @@ def embeddings_parameters(settings: HttpEmbeddings, transport: Transport) -> dic
 
 
 def embeddings(body: bytes, expected: int, latency_ms: float) -> tuple[list[np.ndarray[Any, Any]], Usage, str | None]:
-    """Return the vectors (float32) in the order of the texts, what they took, and the served model.
+    """Return the vectors (float32) in the order of the texts, their usage, and the served model.
 
-    An embedding of null becomes NaN, and fails only the scores of its own text. Raises Unanswered
-    (transient) if the answer holds another number of vectors, the same place twice, or what is no vector.
+    An embedding of null becomes NaN, so that only the scores of its own text fail. Raises Unanswered (transient) if the answer
+    has another number of vectors than `expected`, numbers them otherwise than 0 to n - 1, or holds something else.
     """
     try:
         payload = json.loads(body)
         data = payload["data"]
         vectors = [_vector(row["embedding"]) for row in data]
-        places = [row.get("index", place) for place, row in enumerate(data)]
+        indexes = [row.get("index", position) for position, row in enumerate(data)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise no_answer(body, f"the server's answer holds no embeddings: {start_of(body)}") from None
     if len(vectors) != expected:
         raise Unanswered("JUDGE_HTTP", f"{expected} texts were sent, {len(vectors)} embeddings came", transient=True)
-    by_place = dict(zip(places, vectors, strict=True)) if all(type(place) is int for place in places) else {}
-    if by_place.keys() != set(range(expected)):
-        raise Unanswered("JUDGE_HTTP", f"the embeddings are numbered {str(places)[:100]}: which is whose is not known",
+    by_index = dict(zip(indexes, vectors, strict=True)) if all(type(index) is int for index in indexes) else {}
+    if by_index.keys() != set(range(expected)):
+        raise Unanswered("JUDGE_HTTP", f"the embeddings are numbered {str(indexes)[:100]}: which is whose is not known",
                          transient=True)
     usage = usage_of(payload, latency_ms)
-    in_order = [by_place[place] for place in range(expected)]
+    in_order = [by_index[index] for index in range(expected)]
     return in_order, replace(usage, completion_tokens=0, cached_tokens=0), _string(payload.get("model"))
 
 
 def _vector(value: Any) -> np.ndarray[Any, Any]:
-    """A vector as numbers or as base64 of little-endian float32. Raises ValueError or TypeError for anything else."""
+    """Return the vector in a list of numbers, or in base64 of little-endian float32. Raises ValueError or TypeError."""
     if value is None:
         return np.full(1, np.nan, dtype="<f4")
     if isinstance(value, str):
@@ -172,21 +171,21 @@ def _vector(value: Any) -> np.ndarray[Any, Any]:
 
 
 def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
-    """A line of a batch's output or error file: the request's id, and the body of its answer or why there is none.
+    """Parse a line of a batch's output or error file: return the request's id, and the body of its answer or its error.
 
-    Raises ValueError for a line that is none.
+    Raises ValueError saying why a line cannot be read.
     """
     try:
         line.encode()
     except UnicodeEncodeError:
         raise ValueError("it is not UTF-8") from None
     try:
-        said = json.loads(line)
+        record = json.loads(line)
     except ValueError as error:
         raise ValueError(f"it is no JSON: {error}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if not isinstance(said, Mapping) or not isinstance(said.get("custom_id"), str):
+    if not isinstance(record, Mapping) or not isinstance(record.get("custom_id"), str):
         raise ValueError("it has no custom_id")
     response, fault = said.get("response"), said.get("error")
     response = response if isinstance(response, Mapping) else {}
@@ -214,7 +213,7 @@ def _is_answer(value: Mapping[str, Any]) -> bool:
 
 
 def _status_of(response: Mapping[str, Any]) -> int:
-    """The status that a line of a batch names; one that is no number is a server's fault of this line alone."""
+    """Return the HTTP status in a line of a batch: 200 if there is none, and 500 (asked again) if it is no valid number."""
     status = response.get("status_code")
     if status is None:
         return 200

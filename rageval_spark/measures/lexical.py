@@ -11,7 +11,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from rageval_spark.measures.numbers import language_of_numbers, replace_numbers, to_ascii_digits
-from rageval_spark.prompts.language import UNSPACED, compatible, language_name
+from rageval_spark.prompts.detection import language_name
+from rageval_spark.prompts.language import UNSPACED, compatible
 from rageval_spark.sample import Sample, blank
 from rageval_spark.score import Score, Skip
 
@@ -66,10 +67,10 @@ def emptiness(response: str) -> tuple[str, ...]:
 
 
 def squad(text: str, *others: str | None) -> str:
-    """NFKC, casefolded, without punctuation and the words a, an and the, white space collapsed. Symbols such as $ stay.
+    """Return the text in NFKC, casefolded, without punctuation and the words a, an and the, with white space collapsed.
 
-    Numbers stay whole, and equal ones become equal: sign, per cent and the points within are no punctuation. How a bare number
-    is written ("1.200") may be known from `others`: the texts beside it.
+    Symbols such as $ stay. Numbers stay whole, with sign and per cent, and numbers of equal value become equal. The language in
+    which a bare number ("1.200") is read may be known from `others`, the texts beside it.
     """
     plain = compatible(to_ascii_digits(text))
     language = language_of_numbers(text, *others) if plain and _SEPARATED.search(plain) else None
@@ -79,7 +80,7 @@ def squad(text: str, *others: str | None) -> str:
 
 _SEPARATED = re.compile(r"\d[.,'’\s]\d")
 _GRADE = re.compile(r"(^|\s)(A|B|C|D|E|AB|O)-(?=\s|$)")
-"""Marks and blood groups."""
+"""School grades and blood groups with a minus, such as "A-"."""
 _NAMED_WITH_SIGN = re.compile(r"(?<![^\W_])([a-z])#(?!\w)")
 
 
@@ -105,7 +106,7 @@ def stem(token: str) -> str:
 
 @cache
 def _porter() -> Any:
-    from nltk.stem.porter import PorterStemmer  # 1 s, for those only who want stems
+    from nltk.stem.porter import PorterStemmer  # takes 1 s: loaded only if stems are needed
 
     return PorterStemmer()
 

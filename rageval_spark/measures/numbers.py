@@ -1,4 +1,4 @@
-"""Numbers in texts: their sign, value and per cent, however a language writes them."""
+"""Numbers in texts: sign, value and per cent, as each language writes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
-from rageval_spark.prompts.language import LETTER, detect_language
+from rageval_spark.prompts.detection import LETTER, detect_language
 
 COMMA_LANGUAGES = frozenset({
     "be", "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "hr", "hu", "hy", "id", "it", "ka", "kk", "ky", "lt", "lv",
@@ -43,17 +43,20 @@ def replace_numbers(text: str, language: str | None, between: Callable[[str], st
     """Return the text with its numbers in canonical form, and what is between them passed through `between`."""
     parts: list[str] = []
     end = 0
-    for number in (NUMBER_SPACED if language in SPACED_LANGUAGES else NUMBER).finditer(text):
+    for number in _pattern(language).finditer(text):
         parts += [between(text[end:number.start()]), canonical(number, language)]
         end = number.end()
     return "".join([*parts, between(text[end:])])
 
 
 def numbers_of(text: str, language: str | None) -> list[str]:
-    """Return the numbers of a text in canonical form, without currencies: those stand in the text as words do."""
-    text = to_ascii_digits(text)
-    pattern = NUMBER_SPACED if language in SPACED_LANGUAGES else NUMBER
-    return [canonical(number, language).replace(number[2] or "\0", "") for number in pattern.finditer(text)]
+    """Return the numbers of a text in canonical form, without signs of currencies: those are compared as words."""
+    numbers = _pattern(language).finditer(to_ascii_digits(text))
+    return [canonical(number, language).replace(number[2] or "\0", "") for number in numbers]
+
+
+def _pattern(language: str | None) -> re.Pattern[str]:
+    return NUMBER_SPACED if language in SPACED_LANGUAGES else NUMBER
 
 
 def canonical(number: re.Match[str], language: str | None) -> str:
@@ -65,7 +68,7 @@ def canonical(number: re.Match[str], language: str | None) -> str:
 
 
 def value_of(digits: str, language: str | None) -> str:
-    """Return the plain value of digits with separators; what is no decimal number ("1.2.3", "007") stays as it is."""
+    """Return the plain value of digits with separators. Digits that are no decimal number ("1.2.3", "007") stay as they are."""
     plain = re.sub(r"[ '’\u066c](?=\d{3})", "", digits).replace("\u066b", ".")
     if len(plain) == len(digits) or "\u066b" not in digits:
         plain = _without_groups(plain, language)
@@ -103,7 +106,7 @@ def _without_groups(digits: str, language: str | None) -> str:
 
 
 def _is_grouped(digits: str, separator: str) -> bool:
-    """Whether separators stand every three digits, or as in India: 12,34,567."""
+    """Return whether separators stand every three digits, or as in India: 12,34,567."""
     first, *rest = digits.split(separator)
     if not first.isdigit() or not rest or len(rest[-1]) != 3:
         return False
@@ -112,7 +115,8 @@ def _is_grouped(digits: str, separator: str) -> bool:
 
 
 def language_of_numbers(text: str, *others: str | None) -> str | None:
-    """Return the language that a text's numbers are read in: its own, or for bare numbers that of the texts beside it."""
+    """Return the language in which a text's numbers are read: its own, or for bare numbers that of the first of `others` with
+    words; None if it is unsure."""
     for candidate in (text, *others):
         if candidate and LETTER.search(candidate) and (language := detect_language(candidate)):
             return language

@@ -70,6 +70,13 @@ class RankingMetric(Metric):
     def __post_init__(self) -> None:
         if self.k is not None and (isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1):
             raise ConfigError(f"{self.name}.k is a whole number above 0, or null for all ranks; found {self.k!r} (INVALID_K)")
+        if not self.reaches_1:
+            object.__setattr__(self, "default_threshold", None)
+
+    @property
+    def reaches_1(self) -> bool:
+        """Whether a perfect ranking scores 1, however many ids are relevant. If not, no score is bad by default."""
+        return True
 
     @property
     def suffix(self) -> str:

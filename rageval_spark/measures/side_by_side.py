@@ -1,4 +1,4 @@
-"""Flows asked side by side: what all of them ask next goes out together, so that a batch needs one round for all."""
+"""Flows run side by side: their next prompts are asked together, so that batch mode needs no more rounds than the longest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rageval_spark.score import Skip
 
 
 def ask_together(*flows: Generator[Any, Any, Any]) -> Generator[list[Any], list[Any], list[Any]]:
-    """Return what each flow returns, in order. Each flow is sent what it would be sent alone.
+    """Run flows side by side, and return their results in order. Each flow is sent the same answers as alone.
 
-    Raises the JudgeFault or Skip of the first flow, in the order given, that ends with one: the outcome is that of the flows
-    asked one after the other, whichever of them fails earlier.
+    Raises the JudgeFault or Skip of the first flow, in the order given, that ends with one: the outcome is the same as if the
+    flows ran one after the other, even if a later one fails earlier.
     """
     outcomes: dict[int, Any] = {}
     open_prompts: dict[int, Any] = {}
@@ -33,7 +33,7 @@ def ask_together(*flows: Generator[Any, Any, Any]) -> Generator[list[Any], list[
         while True:
             for index in range(len(flows)):
                 if index in open_prompts:
-                    break  # its outcome comes before that of the flows behind it
+                    break  # still running: its outcome counts before those of the flows behind it
                 if isinstance(outcomes[index], (JudgeFault, Skip)):
                     raise outcomes[index]
             if not open_prompts:
@@ -50,5 +50,5 @@ def ask_together(*flows: Generator[Any, Any, Any]) -> Generator[list[Any], list[
 
 
 def ask(prompts: list[Any]) -> Generator[list[Any], list[Any], list[Any]]:
-    """A flow of one step: ask these prompts, return the answers and faults."""
+    """A flow of one step: ask these prompts, and return the answers and faults."""
     return (yield prompts)

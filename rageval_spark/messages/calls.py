@@ -16,12 +16,12 @@ from rageval_spark.messages.names import (
     PARALLEL,
     WRAPPER_KEYS,
     body_of,
+    first_of,
     form_fault,
     parse_text,
     snake_case,
-    well_formed,
 )
-from rageval_spark.values import plain
+from rageval_spark.values import plain, well_formed
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Call:
     """A call of a tool. `args` are plain JSON; an argument that is null is left out, as if it were not given.
 
     `unreadable` is the text of arguments that cannot be read: such a call was made, and is wrong whatever was expected.
-    `id` only says which mentions of a call are the same; `qualified` is its name with that of its plugin.
+    `id` only serves to recognize two mentions of the same call. `qualified` is the name with the plugin's before it.
     """
 
     name: str
@@ -72,28 +72,34 @@ def read_invalid_call(item: Any) -> Call:
 
 
 def drop_repeats(sources: Iterable[Iterable[Call]]) -> tuple[Call, ...]:
-    """The calls of all sources, each once: the same id, or without ids the same call in another source, is a repeat."""
+    """Return the calls of all sources, each once. Calls of different sources repeat each other if they have the same id, or, if
+    one of them has no id, the same name and arguments."""
     kept: list[Call] = []
     for source in sources:
         unmatched = list(kept)
         for call in source:
-            same = next((other for other in unmatched if (
-                call.id == other.id if call.id and other.id else (call.name, call.shown()) == (other.name, other.shown()))), None)
-            if same is None:
+            repeated = next((other for other in unmatched if _is_repeat(call, other)), None)
+            if repeated is None:
                 kept.append(call)
             else:
-                unmatched.remove(same)
+                unmatched.remove(repeated)
     return tuple(kept)
 
 
+def _is_repeat(call: Call, other: Call) -> bool:
+    if call.id and other.id:
+        return call.id == other.id
+    return call.shown() == other.shown()
+
+
 def _read_call(place: str, item: Any, *, named_by_key: bool, made: bool, depth: int = 0) -> tuple[Call, ...]:
-    value = parse_text(item) if isinstance(item, str) else item
+    value = parse_text(item)
     body = body_of(value) if isinstance(value, Mapping) else {}
     if named_by_key and len(body) == 1 and isinstance(value, Mapping):
         [(key, given)] = value.items()
         if isinstance(given, Mapping) and snake_case(str(key)) not in WRAPPER_KEYS:
             return (_call(place, str(key), given, item, made),)
-    id = next((str(body[key]) for key in ID_KEYS if isinstance(body.get(key), (str, int))), None)
+    id = _id_of(body)
     if body.get("method") == "tools/call" and isinstance(body.get("params"), Mapping):
         body = body_of(body["params"])
     for _ in range(MOST_NESTED):
@@ -105,23 +111,31 @@ def _read_call(place: str, item: Any, *, named_by_key: bool, made: bool, depth: 
     name = next((body[key] for key in NAME_KEYS if isinstance(body.get(key), str)), None)
     if name is None:
         raise form_fault(place, "calls with a name and arguments", item)
-    given = next((body[key] for key in ARGUMENT_KEYS if key in body), None)
+    given = first_of(body, ARGUMENT_KEYS)
     if PARALLEL.fullmatch(name) and depth < MOST_NESTED and (wrapped := _wrapped_calls(given)):
         nested = [_read_call(place, call, named_by_key=named_by_key, made=made, depth=depth + 1) for call in wrapped]
         return tuple(call for calls in nested for call in calls)
     call = _call(place, name, given, item, made)
-    whole = body.get("name") if "function_name" in body else None
+    return (replace(call, id=id, qualified=_qualified_name(body, name)),)
+
+
+def _id_of(body: Mapping[str, Any]) -> str | None:
+    return next((str(body[key]) for key in ID_KEYS if isinstance(body.get(key), (str, int))), None)
+
+
+def _qualified_name(body: Mapping[str, Any], name: str) -> str | None:
+    """Return the name of a function of Semantic Kernel with that of its plugin."""
+    if "function_name" in body and isinstance(body.get("name"), str):
+        return str(body["name"])
     plugin = body.get("plugin_name")
-    qualified = whole if isinstance(whole, str) else f"{plugin}-{name}" if isinstance(plugin, str) else None
-    return (replace(call, id=id, qualified=qualified),)
+    return f"{plugin}-{name}" if isinstance(plugin, str) else None
 
 
 def _wrapped_calls(given: Any) -> list[Any] | None:
     """The calls within multi_tool_use.parallel, or None where they cannot be read."""
-    given = parse_text(given) if isinstance(given, str) else given
+    given = parse_text(given)
     body = body_of(given) if isinstance(given, Mapping) else {}
-    listed = next((body[key] for key in ("tool_uses", "tool_calls", "calls") if key in body), given)
-    listed = parse_text(listed) if isinstance(listed, str) else listed
+    listed = parse_text(first_of(body, ("tool_uses", "tool_calls", "calls"), given))
     readable = isinstance(listed, list) and all(isinstance(call, Mapping) and {*body_of(call)} & {*NAME_KEYS} for call in listed)
     return listed if readable else None
 
@@ -130,7 +144,7 @@ def _call(place: str, name: str, given: Any, item: Any, made: bool) -> Call:
     name = well_formed(name.removeprefix("functions."))
     args: Any = {} if given in (None, "") else given
     for _ in range(2):  # a text of a text: arguments that were written as JSON twice
-        args = parse_text(args) if isinstance(args, str) else args
+        args = parse_text(args)
     try:
         if not isinstance(args, Mapping):
             raise ValueError

@@ -91,15 +91,6 @@ ASSISTANT_KEYS = ("assistant", "ai", "bot", "answer", "response", "completion", 
 """Keys of an object that holds a question and its answer."""
 
 
-def well_formed(text: str) -> str:
-    """The text with each half of a surrogate pair, as cut JSON escapes leave it, replaced: no UTF-8 can carry one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def read_role(word: str) -> str:
     """Return the role that a word stands for; a word that is not known stands for itself."""
     word = well_formed(word.strip().rstrip(":").casefold())
@@ -107,6 +98,7 @@ def read_role(word: str) -> str:
 
 
 def snake_case(name: str) -> str:
+    """Return a name in snake case: "toolCalls", "ToolCalls", "tool-calls" and "$tool_calls" as "tool_calls"."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("$@_"))
     return re.sub(r"[-. ]", "_", name).lower()
 
@@ -124,7 +116,7 @@ def _is_void(value: Any) -> bool:
 
 
 def kind_of(body: Mapping[str, Any]) -> str:
-    """The kind that an object gives itself, in snake case but for the prefixes of AI SDK's parts; "" without any."""
+    """Return the kind that an object names, or "". It is in snake case, except for kinds of AI SDK: "tool-getWeather"."""
     kind = next((body[key] for key in KIND_KEYS if isinstance(body.get(key), str)), "")
     if kind.startswith(("tool-", "data-")) and snake_case(kind) not in PARTS:
         return kind
@@ -132,18 +124,27 @@ def kind_of(body: Mapping[str, Any]) -> str:
 
 
 def is_hosted(kind: str) -> bool:
-    """Whether a kind is that of a tool which the judge's server runs itself, or of its result: web_search_call."""
+    """Return whether a kind is a call or a result of a tool that the model's server runs itself, such as web_search_call."""
     return kind.endswith(("_call", "_call_output", "_tool_result"))
 
 
-def parse_text(text: str) -> Any:
+def parse_text(value: Any) -> Any:
+    """Return the value that a text holds in a notation of `cells`; other texts and values as they are."""
+    if not isinstance(value, str):
+        return value
     try:
-        return read_cell(text)
+        return read_cell(value)
     except ValueError:
-        return text
+        return value
+
+
+def first_of(body: Mapping[str, Any], keys: Iterable[str], default: Any = None) -> Any:
+    """Return the value under the first of these keys that is there."""
+    return next((body[key] for key in keys if key in body), default)
 
 
 def form_fault(place: str, expected: str, value: Any) -> SampleFault:
+    """Return the fault of a value in an unknown form, with its first 120 characters. `place` names the field and the item."""
     shown = well_formed(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr, skipkeys=True))
     return SampleFault(f"{place}: expected {expected}, found {shown[:120]}{'...' if shown[120:] else ''}")
 

@@ -18,12 +18,13 @@ from rageval_spark.messages.names import (
     WRAPPER_KEYS,
     Part,
     body_of,
+    first_of,
     form_fault,
     is_hosted,
     kind_of,
     parse_text,
-    well_formed,
 )
+from rageval_spark.values import well_formed
 
 WEIGHTIEST: tuple[Part, ...] = ("call", "result", "media", "text", "nothing")
 """Of several keys that name a part's kind, the one that counts."""
@@ -38,7 +39,7 @@ class Pieces:
         self.calls: list[Call] = []
         self.results: list[str] = []
         self.known = False
-        """Whether anything was there that is known, though it may leave no trace."""
+        """Whether any part is of a known kind. It may be one that leaves no text, call or result."""
 
     def add(self, content: Any) -> None:
         if isinstance(content, str):
@@ -62,13 +63,15 @@ class Pieces:
         if body.get("thought") is True:  # Gemini marks a text so
             self.known = True
             return
-        what, kind, held = self._look_at(body, kind, part)
+        category, kind, content = self._classify(body, kind, part)
         self.known = True
-        if what == "text":
-            inner = next((body[key] for key in (kind, "text", "content", "value", "parts") if key in body), None)
-            self.add(body_of(inner).get("value", "") if isinstance(inner, Mapping) and "value" in body_of(inner) else inner)
-        elif what == "call":
-            self.calls += _read_part_call(self.place, kind, held)
+        if category == "text":
+            inner = first_of(body, (kind, "text", "content", "value", "parts"))
+            if isinstance(inner, Mapping) and "value" in body_of(inner):  # OpenAI's Assistants: {"text": {"value": "…"}}
+                inner = body_of(inner)["value"]
+            self.add(inner)
+        elif category == "call":
+            self.calls += _read_part_call(self.place, kind, content)
             nested = body.get("tool_invocation")
             result = next((body[key] for key in ("output", "result") if key in body), None)
             result = body_of(nested).get("result") if result is None and isinstance(nested, Mapping) else result
@@ -79,9 +82,9 @@ class Pieces:
             spoken = held.get("transcript") if isinstance(held, Mapping) else None
             self.texts.append(spoken if isinstance(spoken, str) and spoken else f"[{kind}]")
 
-    def _look_at(self, body: Mapping[str, Any], kind: str, part: Mapping[Any, Any]) -> tuple[Part, str, Any]:
-        """What a part is, its kind, and the object that holds it: the part itself, or what stands under the key that names its
-        kind, as Bedrock and Gemini have it."""
+    def _classify(self, body: Mapping[str, Any], kind: str, part: Mapping[Any, Any]) -> tuple[Part, str, Any]:
+        """Return the category of a part, its kind, and its content: the part itself, or the object under the key that names
+        the kind, as Bedrock and Gemini write it. Raises SampleFault for a kind that is not known."""
         if kind in PARTS:
             return PARTS[kind], kind, part
         if is_hosted(kind):
@@ -127,7 +130,7 @@ def split_calls(place: str, text: str) -> tuple[str, list[Call]]:
 
 
 def _parts_in_text(text: str) -> list[Any] | None:
-    """The parts in a content that was written as JSON: Spark does so if another message of the column has a text there."""
+    """Return the parts in a content that is JSON text, else None. Spark writes parts so if another message has text there."""
     if not (text.startswith("[{") and text.endswith("}]")):
         return None
     parts = parse_text(text)
@@ -147,13 +150,13 @@ def _read_part_call(place: str, kind: str, part: Any) -> tuple[Call, ...]:
     if kind == "executable_code" or (is_hosted(kind) and kind not in PARTS):
         name = kind.removesuffix("_call")
         action = body.get("action", body.get("arguments"))
-        held = action if isinstance(action, Mapping) else {key: body[key] for key in ("queries", "query", "code") if key in body}
-        return read_calls(place, [{"name": name, "args": held}])
+        args = action if isinstance(action, Mapping) else {key: body[key] for key in ("queries", "query", "code") if key in body}
+        return read_calls(place, [{"name": name, "args": args}])
     raise form_fault(place, "calls with a name and arguments", part)
 
 
 def result_text(value: Any) -> str:
-    """The text of a call's result; what has no known form is shown as JSON."""
+    """Return the text of a call's result. A result in no known form becomes JSON."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -11,8 +11,8 @@ import numpy as np
 from rageval_spark.errors import ConfigError, JudgeFault
 from rageval_spark.measures.vectors import cosine, unusable
 from rageval_spark.metric import Flow, Layer, Metric
+from rageval_spark.prompts.detection import language_name, script
 from rageval_spark.prompts.embedding import Embed
-from rageval_spark.prompts.language import language_name, script
 from rageval_spark.prompts.questions import GenerateQuestions
 from rageval_spark.prompts.steps import unasked
 from rageval_spark.sample import Sample

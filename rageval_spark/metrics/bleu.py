@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rageval_spark.measures.lexical import UNSPACED_CHARACTER, emptiness, texts
 from rageval_spark.metric import Layer, Metric
-from rageval_spark.prompts.language import HAN, KANA, LETTER
+from rageval_spark.prompts.detection import HAN, KANA, LETTER
 from rageval_spark.sample import Sample
 from rageval_spark.score import Score
 

@@ -28,10 +28,9 @@ class MAP(RankingMetric):
 
     norm: Literal["relevant", "capped"] = "relevant"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k is not None and self.norm == "relevant":  # more relevant ids than ranks keep a perfect ranking from 1
-            object.__setattr__(self, "default_threshold", None)
+    @property
+    def reaches_1(self) -> bool:
+        return self.k is None or self.norm == "capped"
 
     @property
     def suffix(self) -> str:

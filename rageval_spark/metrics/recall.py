@@ -27,10 +27,9 @@ class Recall(RankingMetric):
 
     capped: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k is not None and not self.capped:  # more relevant ids than ranks keep a perfect ranking from 1
-            object.__setattr__(self, "default_threshold", None)
+    @property
+    def reaches_1(self) -> bool:
+        return self.k is None or self.capped
 
     @property
     def suffix(self) -> str:

@@ -1,4 +1,4 @@
-"""Abbreviations by language: what stands before a full stop that ends no sentence. They add to those of `sentencex`.
+"""Abbreviations by language, whose full stop ends no sentence. They add to those that `sentencex` knows.
 
 Words are written without their last stop, in lower case: "z.b" is "z. B." and "z.B.".
 """
@@ -12,7 +12,8 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Abbreviations:
-    """`always` ends no sentence (titles), `numbered` ends none before a number, `inner` none before a small letter."""
+    """The stop of one in `always` (titles) ends no sentence, of one in `numbered` none before a number, of one in `inner` none
+    before a small letter."""
 
     always: frozenset[str] = field(default_factory=frozenset)
     numbered: frozenset[str] = field(default_factory=frozenset)

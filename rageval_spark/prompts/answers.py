@@ -19,7 +19,7 @@ from rageval_spark.prompts.prompt import (
     ReplyText,
     Text,
 )
-from rageval_spark.sample import well_formed
+from rageval_spark.values import well_formed
 
 
 class GradedAnswer(ReplyModel):

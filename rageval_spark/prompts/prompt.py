@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from rageval_spark.sample import well_formed
+from rageval_spark.values import well_formed
 
 Reasons = Literal["failed", "all", "none"]
 Text = tuple[int, str]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+from rageval_spark.prompts.detection import prompt_language
 from rageval_spark.prompts.embedding import Embed
-from rageval_spark.prompts.language import prompt_language
 from rageval_spark.prompts.prompt import Prompt, Reasons, ReplyModel, Text
 
 SYSTEM = {
@@ -132,7 +132,7 @@ def fence_of(about: Any) -> str:
     return _digest(about if isinstance(about, str) else _json(about), size=4)
 
 
-# Each begins with one letter as it is: together, or without regard to case, they would take most of the time of a prompt.
+# Each pattern begins with one literal character: one pattern for all would take most of the time of building a prompt.
 CONTROLS: Mapping[str, re.Pattern[str]] = {
     "<": re.compile(
         r"<(?i:(?=[|｜▁]|\s*/?\s*data-|/?s>|/?(?:start|end)_of_turn>|/?(?:bos|eos|unk|pad|system|user|assistant|human)>))"
@@ -140,20 +140,21 @@ CONTROLS: Mapping[str, re.Pattern[str]] = {
     "[": re.compile(r"\[(?i:(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|THINK)\b))"),
     **{separator: re.compile(separator) for separator in "\u0085\u2028\u2029"},
 }
-"""What in data could pass for a part of the prompt: tags of a fence, control tokens of chat templates, line ends."""
+"""Text of data that could pass for a part of the prompt, by its first character: tags of a fence, control tokens of chat
+templates, line ends."""
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def disarm(line: str, fence: str) -> str:
     """Write the characters with which control tokens begin, and any copy of the fence's own name, as JSON escapes.
 
-    It stays the same JSON. Such tokens only stand within its strings, and none begins with a character of an escape.
+    The line stays the same JSON: such tokens stand only within its strings, and none begins with a character of an escape.
     """
     for begins_with, control in CONTROLS.items():
         if begins_with in line:
             line = control.sub(_escape, line)
     if fence in line or fence.upper() in line:
-        # the last character of a name of eight is never a part of an escape that began before it
+        # the last of its eight characters is never a part of an escape that began before the name
         name = re.compile(f"({fence[:-1]})({fence[-1]})", re.I)
         line = STRING.sub(lambda text: name.sub(lambda copy: copy[1] + _escape(copy, 2), text[0]), line)
     return line

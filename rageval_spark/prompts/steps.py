@@ -18,7 +18,7 @@ from rageval_spark.score import Score, Skip
 SHORT = 12
 """A text of at most so many words (or characters of unspaced scripts) can be one claim as it stands."""
 NO_ANSWERS = frozenset(normalised(text) for text in ("idk", "i don't know", "i do not know", "n/a", "不知道"))
-"""Texts that decline whatever the question. Others as short ("OK", "Hello", "Certainly") may be the answer: a judge decides."""
+"""Texts that decline any question. Other short texts ("OK", "Hello", "Certainly") may be the answer: a judge decides."""
 
 @dataclass(frozen=True)
 class Chunks:

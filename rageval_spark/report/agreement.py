@@ -88,25 +88,25 @@ def _decided(one: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _agreed(one: Mapping[str, Any]) -> str:
-    """How often the metric decides as people do."""
+    """Say how often the metric decides as people do."""
     count, right, kappa = one["n_decided"], one["agreement"], one["kappa"]
     if right is None:
         return "the metric has no threshold, so that its scores pass or fail nothing"
-    said = "" if kappa is None else f": kappa {_figure(kappa)}, {word(kappa['value'])}"
+    in_words = "" if kappa is None else f": kappa {_figure(kappa)}, {word(kappa['value'])}"
     sure = "" if right["low"] is None else f" [{right['low']:.0%}, {right['high']:.0%}]"
     agreed = f"{round(right['value'] * count):,} of {_samples(count)}"
     return (f"people and the metric agree on {agreed} ({right['value']:.0%}{sure}); "
-            f"by chance it would be {one['by_chance']:.0%}{said}")
+            f"by chance it would be {one['by_chance']:.0%}{in_words}")
 
 
 def _threshold(one: Mapping[str, Any]) -> str:
-    """The threshold as it is, and the best one if that is clearly better."""
+    """Say how well the threshold separates good from bad, and which one would do it clearly better."""
     best, passes = one["best_threshold"], "at most" if one["direction"] == "lower" else "from"
-    then = one["best_balanced_accuracy"]
+    at_best = one["best_balanced_accuracy"]
     if one["threshold"] is None:
-        return f"a threshold {passes} {_figure(best, 3)} would be right for {then:.0%} of the good and the bad (mean of both)"
+        return f"a threshold {passes} {_figure(best, 3)} would be right for {at_best:.0%} of the good and the bad (mean of both)"
     now = one["balanced_accuracy"]["value"]
-    better = (f"; {passes} {_figure(best, 3)} it would be {then:.0%} of these" if round(then, 2) > round(now, 2) else
+    better = (f"; {passes} {_figure(best, 3)} it would be {at_best:.0%} of these" if round(at_best, 2) > round(now, 2) else
               "; no other is clearly better here")
     return (f"threshold: passes {passes} {_shown(one['threshold'])}, right for {now:.0%} of the good and the bad (mean of both)"
             f"{better}")

@@ -51,7 +51,7 @@ def raised(alerts: Mapping[str, Mapping[str, Any]], figures: Sequence[Figure], d
 
 
 def _readable(figures: Sequence[Figure]) -> dict[Any, int]:
-    """By day how many rows can be read."""
+    """Return the number of readable rows by day."""
     whole = [row for row in figures if row["slice"] is None]
     rows = {row["day"]: row["count"] for row in whole if row["figure"] == ROWS}
     malformed = {row["day"]: round(row["value"] * row["count"]) for row in whole
@@ -60,11 +60,11 @@ def _readable(figures: Sequence[Figure]) -> dict[Any, int]:
 
 
 def _of_missing(row: Figure) -> Raised:
-    """An alert on a figure of which nothing is known on a day that has rows. What should be in every row raises it; the others
-    may have no rows to be of, such as citations that hit where nothing is cited."""
+    """Return the alert on a figure without a value on a day that has rows. It is raised for figures that every row should have.
+    The others may have no value for a good reason, such as the rate of citations that hit if nothing is cited."""
     raised = True if row["figure"] in EMPTY else None
-    said = f"{_where(row)}: nothing is known of it, no row tells it"
-    return Raised(row["figure"], str(row["day"]), None, None, None, None, raised, said)
+    sentence = f"{_where(row)}: nothing is known of it, no row tells it"
+    return Raised(row["figure"], str(row["day"]), None, None, None, None, raised, sentence)
 
 
 def _of_figure(alert: Mapping[str, Any], row: Figure, direction: str, scale: int) -> Iterator[Raised]:

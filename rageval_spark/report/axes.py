@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 RECALL, RELEVANCE, FAITHFULNESS, ANSWERS = "recall", "context relevance", "faithfulness", "answer relevance"
 CORRECTNESS, CITATIONS, NOISE, UNANSWERED, COMPLAINTS = "correctness", "citations", "noise", "unanswered", "complaints"
 OTHER = "other "
-"""What the names of readings begin with that are of no axis."""
+"""Prefix of the names of readings that belong to no axis."""
 AXES: Mapping[str, tuple[str, ...]] = {
     RECALL: ("context_recall", "recall", "hit_rate", "context_entity_recall"),
     RELEVANCE: ("context_relevancy", "context_precision", "context_utilization", "ndcg", "map", "mrr", "precision",

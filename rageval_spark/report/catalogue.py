@@ -30,14 +30,14 @@ def markdown() -> str:
 
 
 def _row(metric: type[Metric]) -> tuple[str, ...]:
-    said = parts(metric)
+    described = parts(metric)
     direction = f"0 to 1, {metric.direction} is better"
-    return (metric.name, said["what"], metric.layer, _judge(metric), _reads(metric), said["prompts"], direction,
-            _passes(metric), said["source"])
+    return (metric.name, described["what"], metric.layer, _judge(metric), _reads(metric), described["prompts"], direction,
+            _passes(metric), described["source"])
 
 
 def _passes(metric: type[Metric]) -> str:
-    """The score from which on (if lower is better, up to which) a sample passes without a threshold of the config."""
+    """Describe the metric's own threshold: "from 0.8", "up to 0.2" if lower is better, or "no threshold"."""
     threshold = _plain(metric).default_threshold
     if threshold is None:
         return "no threshold"

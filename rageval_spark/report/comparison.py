@@ -101,7 +101,7 @@ class Compared:
 
 
     def _unsure(self, new: str) -> str:
-        """A difference that is not shown, in words. In a slice it may have been shown but for the correction."""
+        """Say that a difference is not shown; in a slice, whether only the correction for many values hides it."""
         if self.slice is None or self.found is None or self.found.p is None or self.p is None or self.found.p >= SURE:
             return "no difference shown"
         worse = (self.found.difference > 0) != (self.direction == "higher")
@@ -110,8 +110,8 @@ class Compared:
 
 
 def list_slices(lines: Sequence[Compared], min_effect: float = LEAST_EFFECT) -> list[Compared]:
-    """Return the differences by slice worth reading: all that are shown, and of each column the MOST_UNSURE least likely to be
-    chance. Per column the largest stand first. `min_effect` is on [0, 1]."""
+    """Return the differences by slice that are worth reading, column by column: first all that are shown, then the MOST_UNSURE
+    others that are least likely chance; of both the largest first. `min_effect` is on [0, 1]."""
     listed: list[Compared] = []
     for column in dict.fromkeys(line.slice for line in lines):
         of_column = [line for line in lines if line.slice == column and line.found is not None]
@@ -160,7 +160,7 @@ def show(base: str, new: str, lines: Sequence[Compared], by_slice: Sequence[Comp
 
 def _slice_lines(by_slice: Sequence[Compared], min_effect: float, base: str, new: str, scale: int, several: bool,
                  ) -> Iterator[str]:
-    """The differences by slice worth reading, a sentence each, under a line per column that counts them."""
+    """Yield a heading for each column, and a sentence for each of its differences that are worth reading."""
     listed = list_slices(by_slice, min_effect)
     for column in dict.fromkeys(line.slice for line in by_slice):
         of_column = [line for line in listed if line.slice == column]

@@ -19,9 +19,9 @@ ANY, ANY_SLICE = "any", "any slice"
 GRAMMAR = ("METRIC|any drops|rises|worsens [> NUMBER] [in COLUMN=VALUE | in COLUMN | in any slice], such as "
            "'faithfulness drops > 0.02', 'any worsens' or 'any worsens in tenant=acme'")  # fmt: skip
 LISTED = 8
-"""Values of a slice that an error message names."""
+"""Most values of a slice that an error message names."""
 NOISE = 1e-9
-"""Differences of averages carry this much noise of floating point."""
+"""Differences of averages up to this are noise of floating point."""
 
 
 @dataclass(frozen=True)

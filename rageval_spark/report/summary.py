@@ -24,9 +24,9 @@ def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally
     tells which part of the dataset was chosen (None: all); averages are then weighted, while counts and `score` are of
     what was judged. `notes` are sentences on what could not be used of what the run was given.
 
-    `task_name` to `metrics_score` have the layout that Dingo's summaries have. `likely_low` and `likely_high` are the one range
-    that is shown of an average: its 95 % interval, widened by what failed. The bare interval of the scores (`ci_low`, `ci_high`)
-    is null where the coverage of a metric is below its gate, since what has a score is no random part then.
+    `task_name` to `metrics_score` have the layout of Dingo's summaries. `likely_low` and `likely_high` are the range of an
+    average that is shown everywhere: its 95 % interval, widened by what failed. The bare interval of the scores (`ci_low`,
+    `ci_high`) is null if the coverage of a metric is below its gate: the scored samples are no random part then.
     """
     whole = [row for row in stats if row["slice"] is None]
     least = next((gate.wanted for gate in gates if gate.metric is None and gate.figure == "coverage"), 0.0)
@@ -47,8 +47,8 @@ def summarised(*, name: str, run_id: str, plan: Plan, stats: Stats, tally: Tally
 
 
 def _group(key: str, plan: Plan, whole: Stats, tally: Tally, scale: int, least: float) -> dict[str, Any]:
-    """The figures of a field group. `overall_average` is of the metrics of which higher is better: an average with others among
-    them would mean nothing. Null if there is none."""
+    """The figures of a field group. `overall_average` is over the metrics whose higher scores are better, null without any: mixed
+    with the others it would mean nothing."""
     uses = {use.name: use for group in plan.groups if group.key == key for use in group.uses}
     codes: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: {"skipped": {}, "failed": {}})
     for (group, metric, status, code), count in sorted(tally.codes.items()):

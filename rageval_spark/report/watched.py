@@ -58,22 +58,22 @@ class Counts:
         return count - malformed
 
     def nulls(self, day: str, rate: str) -> int:
-        """How many readable rows of a day have null where an EMPTY rate looks."""
-        return self.readable(day) - self.told(day, rate)
+        """How many readable rows of a day have null in the columns of an EMPTY rate."""
+        return self.readable(day) - self._with_value(day, rate)
 
     def has_values(self, rate: str) -> bool:
-        """Return whether any row of the window tells a rate."""
-        return any(self.told(day, rate) for day in list(self.rates))
+        """Return whether any row of the window has a value for a rate."""
+        return any(self._with_value(day, rate) for day in list(self.rates))
 
     def rate(self, day: str, of: Of, name: str) -> tuple[int, int]:
-        """Of how many rows a rate is, and of how many of them it holds. A null counts as empty if the window has values: on the
-        day of an outage a retriever logs nothing at all."""
+        """Return over how many rows a rate is taken, and for how many of them it holds. For EMPTY rates a null counts as empty if
+        other rows of the window have values: on the day of an outage a retriever logs nothing at all."""
         count, hits = self.rates[day][of][name]
         nulls = self.readable_of(day, of) - count if name in EMPTY and self.has_values(name) else 0
         return count + nulls, hits + nulls
 
-    def told(self, day: str, rate: str) -> int:
-        """How many rows of a day tell a rate."""
+    def _with_value(self, day: str, rate: str) -> int:
+        """How many rows of a day have a value for a rate."""
         return self.rates[day][WHOLE].get(rate, (0, 0))[0] if day in self.rates else 0
 
     def mix(self, name: str, days: Sequence[str]) -> dict[str, int]:
@@ -207,7 +207,7 @@ def notes(watch: Watch, counts: Counts, days: Sequence[str], undated: int, time:
 
 
 def _null_notes(watch: Watch, counts: Counts, days: Sequence[str]) -> Iterator[str]:
-    """What became of rows with null in place of what was retrieved, or of an answer, and on which days they are."""
+    """Say how rows count that have null for what was retrieved or for the answer, and on which days they are."""
     for rate, more, known in (("empty_retrieval", ("cited", "citation_hit"), ("retrieved_contexts", "retrieved_ids")),
                               ("empty_answer", ("refusal", "cited", "citation_hit"), ("response",))):
         nulls = {day: counts.nulls(day, rate) for day in days if counts.nulls(day, rate)}

@@ -11,7 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from rageval_spark.errors import ConfigError, PublishingFailed
-from rageval_spark.spark.read import first_line
+from rageval_spark.spark.files import first_line
+from rageval_spark.spark.names import quote
 from rageval_spark.spark.tables import SCORES, STATS
 
 KEY = "run_id"
@@ -82,4 +83,4 @@ def _replace(spark: SparkSession, table: str, run_id: str, frame: DataFrame, how
 
 def _quoted(name: str, whole: bool = False) -> str:
     """A name as SQL takes it, whatever signs are in it: each of its parts between dots, or the whole."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in ([name] if whole else name.split(".")))
+    return ".".join(map(quote, [name] if whole else name.split(".")))

@@ -12,17 +12,20 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from rageval_spark.spark.names import quote
+
 REFUSED = ("PARQUET_TYPE", "TIME_TYPE", "DECIMAL_PRECISION", "UNSUPPORTED_DATATYPE", "UNSUPPORTED_ARROWTYPE")
 """Parts of the error classes with which Spark refuses a file for the type of a column."""
 
 
 def without_unreadable(spark: SparkSession, reader: DataFrameReader, path: str, error: Exception) -> DataFrame | None:
-    """The rows of Parquet that Spark refused with this error, without the columns that it cannot read; times in nanoseconds
-    become times in microseconds. None if the error is another, or if pyarrow cannot read the schema.
+    """Return the rows of Parquet that Spark refused with `error`, without the columns that it cannot read. Times in nanoseconds
+    become times in microseconds.
 
-    The schema is that of the first file. The session is left as it is.
+    The schema is that of the first file; settings of the session do not change. Returns None if the error has another cause, or
+    if pyarrow cannot read the schema. Starts one job.
     """
-    if not any(sign in str(error) for sign in REFUSED):
+    if not any(name in str(error) for name in REFUSED):
         return None
     schema = _schema(spark, path)
     if schema is None:
@@ -41,7 +44,8 @@ def without_unreadable(spark: SparkSession, reader: DataFrameReader, path: str, 
 
 
 def _schema(spark: SparkSession, path: str) -> pa.Schema | None:
-    """The schema of the first file at a path, as Spark lists them. Starts one job, which reads no content."""
+    """Return the schema of the first file at a path, in Spark's order; None if it cannot be read. Starts one job, which reads no
+    content."""
     [*rows] = spark.read.format("binaryFile").load(path).select("path").limit(1).collect()
     try:
         uri = rows[0]["path"]
@@ -66,7 +70,7 @@ SIMPLE: tuple[tuple[Callable[[pa.DataType], bool], T.DataType], ...] = (
 
 
 def _spark_type(kind: pa.DataType) -> T.DataType | None:
-    """The type as which Spark reads a column; None if it cannot."""
+    """Return the type that Spark reads for a type of Arrow; None if it cannot read it."""
     for is_kind, spark_type in SIMPLE:
         if is_kind(kind):
             return spark_type
@@ -90,7 +94,6 @@ def _spark_type(kind: pa.DataType) -> T.DataType | None:
 
 
 def _time(name: str, aware: bool) -> Column:
-    """A column of nanoseconds since 1970 as a time. An interval takes no session's time zone into account."""
+    """Return nanoseconds since 1970 as a time. Adding an interval does not depend on the session's time zone."""
     epoch = "timestamp'1970-01-01 00:00:00Z'" if aware else "timestamp_ntz'1970-01-01 00:00:00'"
-    quoted = "`" + name.replace("`", "``") + "`"
-    return F.expr(f"{epoch} + make_dt_interval(0, 0, 0, cast(floor({quoted} / 1000) as decimal(18, 0)) / 1000000)")
+    return F.expr(f"{epoch} + make_dt_interval(0, 0, 0, cast(floor({quote(name)} / 1000) as decimal(18, 0)) / 1000000)")

@@ -1,4 +1,4 @@
-"""Datasets in files: each format with what its reader needs to be told, and what it would get wrong."""
+"""Datasets in files: the options that the reader of each format needs, and checks of what it would read wrongly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rageval_spark.spark.nested import with_paths
 
 FORMATS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".csv": "csv", ".orc": "orc"}
 COMPRESSED = (".gz", ".bz2", ".zst", ".deflate", ".lz4", ".snappy")
-"""Endings by which Spark knows that text is compressed."""
+"""Endings by which Spark recognizes compressed text."""
 OPTIONS = {
     "json": {"columnNameOfCorruptRecord": CORRUPT},
     "csv": {"header": "true", "multiLine": "true", "escape": '"', "columnNameOfCorruptRecord": CORRUPT},
@@ -31,8 +31,8 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Source:
-    """Where a dataset is: a path with its format, or a table; `where` is a SQL condition on its columns. `separator` is what
-    stands between the items of a list in a text."""
+    """Where a dataset is: a path with its format, or a table. `where` is a SQL condition on its columns, `separator` the text
+    between the items of a list that stands in one text."""
 
     path: str | None = None
     format: str | None = None
@@ -45,20 +45,20 @@ class Source:
         return self.table or self.path or "the DataFrame"
 
     def option(self, *names: str) -> str | None:
-        """An option of the reader, by any of its names in any case."""
+        """Return an option of the reader, by any of its names (in lower case here); None if it is not set."""
         return next((value for name, value in self.options.items() if name.lower() in names), None)
 
 
 AS_WRITTEN = ("retrieved_ids", "retrieved_scores", "relevant_ids", "relevance", "messages", "tools", "tool_calls",
               "reference_tool_calls")
-"""Fields that are read from JSON as they stand there. A type for all rows would bend them: 1 to "1" or 1.0 where another row
-has it otherwise, keys that differ in case alone to one."""
+"""Fields that are read from JSON as text. One type for all rows would change values: 1 becomes "1" or 1.0 if another row has a
+text or a fraction, and keys that differ only in case become one."""
 LISTS = ("retrieved_contexts", "reference", "retrieved_ids", "retrieved_scores", "relevant_ids")
-"""Fields whose items a separator may join in one text."""
+"""Fields of lists that a separator may join in one text."""
 
 
 def format_of(source: Source) -> str:
-    """The format of a path, as given or by its name. Raises InputError if neither says it."""
+    """Return the format of a path: as given, or by the ending of its name. Raises InputError if it is not known."""
     path = (source.path or "").lower().rstrip("/")
     name = path.rsplit(".", 1)[0] if path.endswith(COMPRESSED) else path
     kind = source.format or next((kind for suffix, kind in FORMATS.items() if name.endswith(suffix)), None)
@@ -71,6 +71,11 @@ def format_of(source: Source) -> str:
 
 
 def read_path(spark: SparkSession, source: Source, groups: Sequence[FieldGroup]) -> DataFrame:
+    """Return the rows of the files at a path. Rows that cannot be read have a fault in CORRUPT.
+
+    Starts a job or two, which look at the first lines of text files. Raises InputError for files that Spark would misread, and
+    Spark's own errors for the others.
+    """
     kind = format_of(source)
     source = replace(source, path=_literal_path(spark, source.path or ""))
     path = source.path or ""
@@ -100,7 +105,7 @@ def read_path(spark: SparkSession, source: Source, groups: Sequence[FieldGroup])
     elif declared is None:
         first_lines.check_json_lines(lines, path)
     if declared and declared.lower() not in UTF_8 and not source.option("linesep"):
-        reader = reader.option("lineSep", "\n")  # which Spark wants to be given beside an encoding
+        reader = reader.option("lineSep", "\n")  # Spark requires it together with an encoding
     frame = _of_json(spark, reader, path, groups)
     if declared and declared.lower() not in UTF_8:
         return encoding.mark_replaced(frame, declared)
@@ -111,20 +116,20 @@ UTF_8 = ("utf-8", "utf8")
 
 
 def _literal_path(spark: SparkSession, path: str) -> str:
-    """The path with signs of patterns escaped, if there is a file or folder of that very name."""
+    """Return the path with the characters of patterns escaped, if a file or folder has that literal name."""
     escaped = re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
     if escaped == path:
         return path
     try:
-        _ = spark.read.text(escaped).schema  # starts no job: it only looks whether the path is there
+        _ = spark.read.text(escaped).schema  # starts no job: it only checks that the path exists
     except (PySparkException, Py4JError):
         return path
     return escaped
 
 
 def _of_csv(reader: DataFrameReader, source: Source, declared: str | None) -> DataFrame:
-    """The rows of CSV. What should be UTF-8 is read byte for byte and decoded here: Spark's parser would replace what it cannot
-    decode, and two different texts could become one."""
+    """Read CSV. UTF-8 is read byte by byte and decoded here: Spark's parser would replace bytes that it cannot decode, and two
+    different texts could become equal."""
     path = source.path or ""
     by_spark = declared is not None and declared.lower() not in UTF_8
     if not by_spark:
@@ -133,7 +138,7 @@ def _of_csv(reader: DataFrameReader, source: Source, declared: str | None) -> Da
     frame = reader.load(path)
     if not frame.columns:
         return frame
-    # only with a schema that has a place for it does a malformed row show itself
+    # Spark keeps malformed rows only if the schema has a column for them
     frame = reader.schema(frame.schema.add(CORRUPT, T.StringType())).load(path)
     if by_spark:
         frame = encoding.mark_replaced(frame, str(declared))
@@ -151,13 +156,13 @@ def _of_csv(reader: DataFrameReader, source: Source, declared: str | None) -> Da
 
 
 def _of_json(spark: SparkSession, reader: DataFrameReader, path: str, groups: Sequence[FieldGroup]) -> DataFrame:
-    """The rows of JSON lines, with texts for AS_WRITTEN; for all objects where keys within them differ in case alone."""
+    """Read JSON lines, with AS_WRITTEN as text. If keys of nested objects differ only in case, all objects and lists are text."""
     mapped = {group.fields.get(name) for group in groups for name in AS_WRITTEN}
-    roots = {name.split(".")[0] for name in mapped if name}  # text that a path leads into keeps what is within
+    roots = {name.split(".")[0] for name in mapped if name}  # columns that paths lead into
     texts = mapped | roots | {alias for name in AS_WRITTEN for alias in (name, *ALIASES.get(name, ()))}
     try:
         frame = reader.load(path)
-        found = frame.schema
+        schema = frame.schema
         nested: tuple[type[T.DataType], ...] = ()
     except PySparkException as error:
         if "COLUMN_ALREADY_EXISTS" not in str(error):
@@ -165,18 +170,20 @@ def _of_json(spark: SparkSession, reader: DataFrameReader, path: str, groups: Se
         before = spark.conf.get("spark.sql.caseSensitive", "false")
         spark.conf.set("spark.sql.caseSensitive", "true")  # for this look alone
         try:
-            found, nested = reader.load(path).schema, (T.StructType, T.ArrayType)
+            schema, nested = reader.load(path).schema, (T.StructType, T.ArrayType)
         finally:
             spark.conf.set("spark.sql.caseSensitive", str(before))
-    read_as = T.StructType([T.StructField(one.name, T.StringType())
-                            if one.name in texts or isinstance(one.dataType, nested) else one for one in found])
-    return frame if not nested and read_as == found else reader.schema(read_as).load(path)
+    read_as = T.StructType()
+    for part in schema:
+        as_text = part.name in texts or isinstance(part.dataType, nested)
+        read_as.add(T.StructField(part.name, T.StringType()) if as_text else part)
+    return frame if not nested and read_as == schema else reader.schema(read_as).load(path)
 
 
 def separate_lists(frame: DataFrame, separator: str, groups: Sequence[FieldGroup]) -> DataFrame:
-    """The frame with texts of LISTS as JSON lists of the parts between separators, without the blanks around them.
+    """Turn texts of LISTS into JSON lists of the trimmed parts between separators.
 
-    A text that is a list itself, without a separator, stays as it is.
+    A text that looks like a list and holds no separator stays as it is.
     """
     frame = with_paths(frame, [name for group in groups for name in group.fields.values()])
     own = fields_found([name for name in frame.columns if name != CORRUPT])
@@ -195,30 +202,31 @@ def separate_lists(frame: DataFrame, separator: str, groups: Sequence[FieldGroup
 
 
 def explain(error: Exception, source: Source) -> str:
-    """What Spark says of data that it cannot read, with what to do about it."""
-    said = first_line(error)
+    """Return the message of Spark for data that it cannot read, with what to do about it."""
+    message = first_line(error)
     name = (source.path or "").rstrip("/").rsplit("/", 1)[-1]
+    colon = "Spark reads no file with ':' in its name; give it another name"
     hidden = "Spark leaves out files whose names begin with '_' or '.'; give them other names"
     for sign, remedy in (
         ("UNABLE_TO_INFER_SCHEMA", f"no file that Spark reads, or only empty ones, are there. {hidden}"),
-        ("COLUMN_ALREADY_EXISTS", f"{said} Columns differ in case alone; tell them apart by spark: {{conf: "
+        ("COLUMN_ALREADY_EXISTS", f"{message} Columns differ in case alone; tell them apart by spark: {{conf: "
                                   "{spark.sql.caseSensitive: 'true'}} (in Python: spark.conf.set before the call)"),
-        ("CHARSET", f"{said} Other encodings: spark: {{conf: {{spark.sql.legacy.javaCharsets: 'true'}}}} (in Python: "
+        ("CHARSET", f"{message} Other encodings: spark: {{conf: {{spark.sql.legacy.javaCharsets: 'true'}}}} (in Python: "
                     "spark.conf.set before the call), or convert the files to UTF-8"),
-        ("PARQUET_TYPE", f"{said} Leave the column out of the file, or if it is TIMESTAMP(NANOS) set spark: {{conf: "
+        ("PARQUET_TYPE", f"{message} Leave the column out of the file, or if it is TIMESTAMP(NANOS) set spark: {{conf: "
                          "{spark.sql.legacy.parquet.nanosAsLong: 'true'}}"),
-        ("UNSUPPORTED_TIME_TYPE", f"{said} Leave the column out of the file, or write it as text"),
+        ("UNSUPPORTED_TIME_TYPE", f"{message} Leave the column out of the file, or write it as text"),
         ("CANNOT_READ_FILE_FOOTER", f"a file is not {source.format or 'of the format that its name says'}; set input.format"),
-        ("Relative path in absolute URI", "Spark reads no file with ':' in its name; give it another name"),
-        ("FAILED_READ_FILE.NO_HINT", "Spark reads no file with ':' in its name; give it another name" if ":" in name else said),
+        ("Relative path in absolute URI", colon),
+        ("FAILED_READ_FILE.NO_HINT", colon if ":" in name else message),
     ):  # fmt: skip
         if sign in str(error):
             return remedy
-    return said
+    return message
 
 
 def first_line(error: Exception) -> str:
-    """The sentence of a Spark error, without its plan, its place in the SQL and its stack."""
+    """Return the first sentence of a Spark error, without plan, position in the SQL and stack trace."""
     lines = str(error).strip().splitlines()
     line = lines[1].lstrip(": ") if lines[0].startswith("An error occurred while calling") and lines[1:] else lines[0]
     return re.sub(r"[;,]? ?line \d+,? pos \d+;?$", "", line)

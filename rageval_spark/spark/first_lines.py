@@ -1,22 +1,22 @@
-"""The first lines of text files before they are parsed: what is in them that their reader would misread."""
+"""Checks of the first lines of text files, before a reader would misread them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from rageval_spark.errors import InputError
 from rageval_spark.spark.encoding import MARK, REMEDY, is_utf8
 
 MOST_LINES = 1000
-"""So many lines are looked at: enough to know a file's encoding, and read without a pass over the data."""
+"""Lines that are looked at: enough to know a file's encoding, without a pass over the data."""
 FEW = 3
-"""Bad lines up to which they may be damaged rows of a UTF-8 file, rather than all of the file in another encoding."""
+"""Up to this many lines that are not UTF-8 may be damaged rows; more mean that the file is in another encoding."""
 LISTING = frozenset(("pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter"))
-"""Options that decide which files are read."""
+"""Options that select files, in lower case."""
 MAGIC: Mapping[bytes, tuple[str, str]] = {
     b"PAR1": ("a Parquet file", "set input.format: parquet"),
     b"ORC": ("an ORC file", "set input.format: orc"),
@@ -34,8 +34,8 @@ UTF_8_MARK = MARK.encode()
 
 @dataclass(frozen=True)
 class FirstLines:
-    """What the first lines are: their beginnings, and how many are objects, not UTF-8, UTF-8 beyond ASCII. `last` is the end of
-    the last line if all lines were looked at."""
+    """The first lines of a dataset: the first 64 bytes of each, and how many are JSON objects (`objects`), not UTF-8 (`bad`), and
+    UTF-8 beyond ASCII. `last` is the last character of all, or None if there are more lines."""
 
     heads: Sequence[bytes]
     objects: int
@@ -54,10 +54,9 @@ class FirstLines:
 
 
 def look_at(spark: SparkSession, path: str, options: Mapping[str, str]) -> FirstLines:
-    """The first lines of the files at a path. Starts one job, which reads no more than it needs."""
-    reader = spark.read.options(**{name: value for name, value in options.items() if name.lower() in LISTING})
+    """Return the first lines of the files at a path. Starts one job, which reads no more than it needs."""
     text, trimmed = F.col("value"), F.trim(F.col("value"))
-    lines = reader.text(path).select(
+    lines = _reader(spark, options).text(path).select(
         F.substring(text.cast("binary"), 1, 64), trimmed.startswith("{") & trimmed.endswith("}"), ~is_utf8(text),
         F.octet_length(text) > F.length(text), F.substring(trimmed, -1, 1))
     rows = lines.limit(MOST_LINES + 1).collect()
@@ -67,15 +66,20 @@ def look_at(spark: SparkSession, path: str, options: Mapping[str, str]) -> First
                       ends[-1] if ends and len(rows) <= MOST_LINES else None)
 
 
+def _reader(spark: SparkSession, options: Mapping[str, str]) -> DataFrameReader:
+    """Return a reader of the same files as one with these options."""
+    return spark.read.options(**{name: value for name, value in options.items() if name.lower() in LISTING})
+
+
 def check_format(lines: FirstLines, path: str, kind: str) -> None:
-    """Raises InputError if the first file is of a binary format."""
+    """Raise InputError if the first file is in a binary format other than `kind`."""
     for magic, (what, remedy) in MAGIC.items():
         if lines.head.startswith(magic) and not remedy.endswith(f": {kind}"):
             raise InputError(f"{path} is {what}, and was to be read as {kind}; {remedy}")
 
 
 def check_encoding(lines: FirstLines, path: str, kind: str) -> None:
-    """Raises InputError if the lines are in another encoding than UTF-8."""
+    """Raise InputError if the lines are in another encoding than UTF-8."""
     if lines.head.startswith(UTF_16) or any(b"\0" in head for head in lines.heads[:FEW]):
         remedy = "set input.options.encoding: UTF-16" if kind == "csv" else "convert it, such as by iconv -f UTF-16 -t UTF-8"
         raise InputError(f"{path} is UTF-16, not UTF-8; {remedy}")
@@ -87,7 +91,7 @@ def check_encoding(lines: FirstLines, path: str, kind: str) -> None:
 
 
 def check_json_lines(lines: FirstLines, path: str) -> None:
-    """Raises InputError if the first file is a JSON document over several lines, or an array."""
+    """Raise InputError if the first file is a JSON array, or a document over several lines."""
     if lines.first.startswith(b"["):
         array = lines.last == "]" if lines.last else lines.objects * 2 <= len(lines.heads)
         if array:
@@ -98,13 +102,13 @@ def check_json_lines(lines: FirstLines, path: str) -> None:
 
 
 def check_one_document(spark: SparkSession, path: str, options: Mapping[str, str]) -> None:
-    """Raises InputError if a file that is to be read as one JSON document holds several, of which Spark reads the first alone.
-    Starts one job, which reads all files.
+    """Raise InputError if a file that is read as one JSON document holds several: Spark would read only the first. Starts one
+    job, which reads all files.
 
-    Within a document no bracket opens on the line after one that closes: a comma is between them.
+    A new document begins where a bracket opens on the line after one that closes. Within a document a comma is between them.
     """
-    reader = spark.read.options(**{name: value for name, value in options.items() if name.lower() in LISTING})
-    several: DataFrame = reader.text(path, wholetext=True).where(F.col("value").rlike(r"[}\]][ \t\r]*\n\s*[{\[]"))
+    files = _reader(spark, options).text(path, wholetext=True)
+    several: DataFrame = files.where(F.col("value").rlike(r"[}\]][ \t\r]*\n\s*[{\[]"))
     if several.select(F.lit(1)).limit(1).collect():
         raise InputError(f"{path} holds several JSON documents, of which input.options.multiLine: true reads the first alone. "
                          f"Write one object a line (jq -c . {path}) and leave out multiLine")

@@ -10,7 +10,9 @@ from pyspark.sql import functions as F
 
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import InputError
-from rageval_spark.spark.read import CORRUPT, FORMATS, Source, column, read, read_scores, rows_told
+from rageval_spark.spark.files import FORMATS, Source
+from rageval_spark.spark.names import CORRUPT, column
+from rageval_spark.spark.read import read, read_scores, rows_told
 
 MOST_ROWS = 100_000
 """Rows of a labels file: more than people label, and few enough for the driver."""

@@ -20,7 +20,9 @@ from rageval_spark.engine.sampling import Sampling
 from rageval_spark.engine.signals import READ, Sums, Watch
 from rageval_spark.errors import InputError
 from rageval_spark.sample import fields_found
-from rageval_spark.spark.read import CORRUPT, Source, column, first_line, read, refuse_ambiguous, resolved, rows_told
+from rageval_spark.spark.files import Source, first_line
+from rageval_spark.spark.names import CORRUPT, column, quote
+from rageval_spark.spark.read import read, refuse_ambiguous, resolved, rows_told
 from rageval_spark.spark.samples import check_columns, normalised
 
 DAY, FEEDBACK = "rageval day", "rageval feedback"
@@ -47,7 +49,7 @@ def moment(frame: DataFrame, name: str, source: object) -> str:
     if name not in frame.columns:
         raise InputError(f"time: no column {name!r}; the columns of {source} are {', '.join(_plain(frame))}")
     kind = frame.schema[name].dataType
-    quoted = "`" + name.replace("`", "``") + "`"
+    quoted = quote(name)
     if isinstance(kind, T.StringType):
         return f"try_to_timestamp({quoted})"
     if not isinstance(kind, (T.DateType, T.TimestampType, T.TimestampNTZType)):

@@ -9,6 +9,11 @@ CORRUPT = "_corrupt_record"
 """The column with the text of a row that cannot be read; no column of the data."""
 
 
+def quote(name: str) -> str:
+    """Return a name in SQL, whatever dots, blanks and quotes it holds."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def column(name: str) -> Column:
-    """A column by its literal name, whatever dots and blanks are in it."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    """Return a column by its literal name, whatever dots, blanks and quotes it holds."""
+    return F.col(quote(name))

@@ -15,9 +15,9 @@ OBJECT, LIST = "map<string,string>", "array<string>"
 
 
 def with_paths(frame: DataFrame, names: Iterable[str]) -> DataFrame:
-    """The frame with a column for each name that is a path into one of its columns. A column that has the whole name stays.
+    """Add a column for each name that is a path into a column. A name that is a column itself is left as it is.
 
-    A row with text that should be JSON and is not gets a fault in CORRUPT.
+    A row gets a fault in CORRUPT if text on a path is not JSON.
     """
     values, faults = dict[str, Column](), []
     for name in dict.fromkeys(names):
@@ -39,7 +39,7 @@ def with_paths(frame: DataFrame, names: Iterable[str]) -> DataFrame:
 
 
 def path_of(frame: DataFrame, name: str) -> list[str]:
-    """The column and the keys of a path; no steps if it begins with no column. The longest column's name counts."""
+    """Return the column and the keys of a path: the longest column's name that it begins with, then the rest. [] if none fits."""
     parts = name.split(".")
     for count in range(len(parts) - 1, 0, -1):
         if (root := ".".join(parts[:count])) in frame.columns:
@@ -60,8 +60,10 @@ def is_open(frame: DataFrame, name: str) -> bool:
 
 
 def _value(value: Column, kind: T.DataType, keys: list[str]) -> tuple[Column | None, Column | None]:
-    """What is at the end of the keys, None if no such value can be there; and whether text on the way is not JSON, None if
-    there is no text."""
+    """Return the value at the end of the keys, and whether text on the way is not JSON.
+
+    The first is None if the column's type has no such value, the second if there is no text on the way.
+    """
     if not keys:
         return value, None
     inner = kind.elementType if isinstance(kind, T.ArrayType) else kind
@@ -77,12 +79,12 @@ def _value(value: Column, kind: T.DataType, keys: list[str]) -> tuple[Column | N
 
 
 def _key(struct: T.StructType, keys: list[str]) -> str | None:
-    """The field of a struct that the first keys name; the longest name counts."""
+    """Return the field of a struct that the first keys name: the longest one, since names may hold dots. None if none fits."""
     return next((key for count in range(len(keys), 0, -1) if (key := ".".join(keys[:count])) in struct.names), None)
 
 
 def _of_text(value: Column, keys: list[str]) -> tuple[Column, Column | None]:
-    """The same of JSON text: an object's value, or the list of those that a list's objects have, as text."""
+    """Do the same as `_value` for JSON text: return the value in an object, or the list of those in a list's objects, as text."""
     parsed = F.from_json(value, OBJECT, JSON)
     listed = F.from_json(value, LIST, JSON)
     is_list = F.ltrim(value).startswith("[")
@@ -95,6 +97,6 @@ def _of_text(value: Column, keys: list[str]) -> tuple[Column, Column | None]:
 
 
 def _entry(parsed: Column, key: str) -> Column:
-    """A value of an object; null for the literal NaN, which Spark makes a quoted text."""
+    """A value of an object, but null for a literal NaN, which Spark turns into a quoted text."""
     value = F.element_at(parsed, key)
     return F.when(value != '"NaN"', value)

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from rageval_spark.prompts.language import HAN
+from rageval_spark.prompts.detection import HAN
 from rageval_spark.spark.names import CORRUPT, column
 from rageval_spark.spark.nested import with_paths
 

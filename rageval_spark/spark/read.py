@@ -17,13 +17,8 @@ from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import InputError
 from rageval_spark.messages import looks_like_message
 from rageval_spark.sample import ALIASES, FIELDS, ambiguous_names, fields_found
-from rageval_spark.spark.files import FORMATS as FORMATS
-from rageval_spark.spark.files import LISTS as LISTS
-from rageval_spark.spark.files import Source as Source
-from rageval_spark.spark.files import explain, format_of, read_path, separate_lists
-from rageval_spark.spark.files import first_line as first_line
-from rageval_spark.spark.names import CORRUPT as CORRUPT
-from rageval_spark.spark.names import column as column
+from rageval_spark.spark.files import Source, explain, first_line, format_of, read_path, separate_lists
+from rageval_spark.spark.names import CORRUPT, column
 from rageval_spark.spark.nested import is_open, with_paths
 from rageval_spark.spark.tables import SCORES
 

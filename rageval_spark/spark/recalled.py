@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import InputError, SampleFault
-from rageval_spark.spark.read import Source, read, resolved, rows_told
+from rageval_spark.spark.files import Source
+from rageval_spark.spark.read import read, resolved, rows_told
 from rageval_spark.spark.samples import normalised
 
 Texts = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -46,16 +47,16 @@ def recalled(texts: Callable[[Sequence[str]], Texts], ids: Sequence[str]) -> tup
 
 def texts_of(samples: DataFrame, groups: Sequence[FieldGroup], ids: Sequence[str]) -> Texts:
     """The same of samples as `normalised` makes them. Starts one job; raises InputError."""
-    found = dict[tuple[str, str], Mapping[str, Any]]()
+    texts = dict[tuple[str, str], Mapping[str, Any]]()
     for id, values in _rows(samples, ids):
         for group in groups:
             try:
                 sample = group.sample(id, values, strict=False)
             except SampleFault:
                 continue
-            found[id, group.key] = {field: getattr(sample, field) for field in group.fields
-                                    if field != "sample_id" and field not in sample.faults}
-    return found
+            readable = [field for field in group.fields if field != "sample_id" and field not in sample.faults]
+            texts[id, group.key] = {field: getattr(sample, field) for field in readable}
+    return texts
 
 
 def _rows(samples: DataFrame, ids: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -113,15 +113,15 @@ def reused(spark: SparkSession, scores: str) -> int:
 
 
 def results(spark: SparkSession, prompts: Sequence[str], files: Mapping[str, Sequence[str]]) -> DataFrame | None:
-    """Usable lines of reply files by the buckets that wait for them, with the run that asked; None if there are none.
+    """Return usable lines of reply files, once for each bucket that waits for them, with the run that asked; None without files.
 
     `prompts` are the tables that `requests` made, `files` are by run and as engine.reply_files writes them.
     """
     lines: DataFrame | None = None
     for run_id, paths in files.items():
         id, said = F.substring_index("value", "\t", 1).alias("id"), F.expr("substr(value, instr(value, '\t') + 1)").alias("said")
-        some = spark.read.text(list(paths)).select(id, said, F.lit(run_id).alias("run_id"))
-        lines = some if lines is None else lines.unionByName(some)
+        of_run = spark.read.text(list(paths)).select(id, said, F.lit(run_id).alias("run_id"))
+        lines = of_run if lines is None else lines.unionByName(of_run)
     if lines is None:
         return None
     asked = spark.read.parquet(*prompts).select("id", F.explode("buckets").alias("bucket")).distinct()
@@ -129,13 +129,13 @@ def results(spark: SparkSession, prompts: Sequence[str], files: Mapping[str, Seq
 
 
 def divide(spark: SparkSession, missing: DataFrame, waiting: Sequence[Sequence[str]]) -> tuple[DataFrame, list[int]]:
-    """Those of the missing requests that stand in none of these files of requests, and the indices of the lists of files in
-    which some stand: they were asked before, and their answers are still to come."""
+    """Return the missing requests that stand in none of the files of requests, and the indices of the lists in `waiting` whose
+    files hold others of them: those were asked before, and their answers are still to come. Starts at most one job."""
     ids: DataFrame | None = None
     for index, files in enumerate(waiting):
         id = F.get_json_object("value", "$.custom_id").alias("id")
-        some = spark.read.text(list(files)).select(id, F.lit(index).alias("place"))
-        ids = some if ids is None else ids.unionByName(some)
+        asked_before = spark.read.text(list(files)).select(id, F.lit(index).alias("place"))
+        ids = asked_before if ids is None else ids.unionByName(asked_before)
     if ids is None:
         return missing, []
     needed = [row.place for row in missing.join(ids, "id").select("place").distinct().collect()]

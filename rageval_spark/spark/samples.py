@@ -79,13 +79,14 @@ def check_columns(frame: DataFrame, names: Sequence[str], to: str) -> None:
 
 
 def _slice_value(value: Column) -> Column:
-    """A slice's value; null as `null`, and the text "null" with its quotation marks, of which any more make one pair more."""
+    """A slice's value, with `null` for null. So that it stays different, the text "null" gets quotation marks; so does null in
+    quotation marks."""
     quoted = F.when(value.rlike('^"*null"*$'), F.concat(F.lit('"'), value, F.lit('"'))).otherwise(value)
     return F.coalesce(quoted, F.lit("null"))
 
 
 def _without_nan(frame: DataFrame) -> DataFrame:
-    """The frame with null for NaN, which is how pandas writes that a value is missing."""
+    """Put null in place of NaN, with which pandas writes a missing value."""
     numbers = [field.name for field in frame.schema.fields if isinstance(field.dataType, (T.FloatType, T.DoubleType))]
     if not numbers:
         return frame
@@ -95,13 +96,13 @@ def _without_nan(frame: DataFrame) -> DataFrame:
 
 IDENTIFYING = ("retrieved_contexts", "history", "relevant_ids", "relevance", "should_refuse", "reference_goal",
                "reference_tool_calls", "reference_turns", "tools")
-"""Fields beside question and reference by which rows without ids differ, whatever the system under test answered."""
+"""Fields that identify a row without an id, beside question and reference. The answers of the system are not among them."""
 NUMBERED = r"^([0-9a-f]{16}(?:\.[0-9a-f]{8})?)-[0-9]+$"
-"""The id of a row that repeats an earlier one in all that identifies it, as a pattern: its first group is their common id."""
+"""Pattern of the id of a row that repeats an earlier one in all identifying fields. Group 1 is the id of the first row."""
 
 
 def _detail(frame: DataFrame, fields: Mapping[str, str]) -> Column:
-    """A hash of what identifies a row beside question and reference; null if nothing does."""
+    """A hash of a row's IDENTIFYING fields; null if it has none."""
     texts = [_text(frame, fields[name]) for name in IDENTIFYING if name in fields]
     if not texts:
         return F.lit(None).cast("string")

@@ -76,8 +76,8 @@ def _unanswered() -> Column:
     declines = F.array_contains("flags", "REFUSAL") & wrong
     blank = F.array_contains("flags", "EMPTY_ANSWER") & wrong
     about_reference = F.coalesce("code", F.lit("")).isin("NO_REFERENCE_CLAIMS", "BOTH_REFUSED")
-    said = F.coalesce("code", F.lit("")).isin("NO_ANSWER", "NO_CLAIMS")
-    return F.coalesce(said | blank | declines & ~about_reference, F.lit(False))
+    by_code = F.coalesce("code", F.lit("")).isin("NO_ANSWER", "NO_CLAIMS")
+    return F.coalesce(by_code | blank | declines & ~about_reference, F.lit(False))
 
 
 def _equal(weight: Column) -> Column:

@@ -100,7 +100,7 @@ def _values(column: Any) -> Iterable[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of pandas as JSON has it. A whole number is an int: beside a null, pandas made a float of it."""
+    """Return a value of pandas in the types of JSON. Whole floats become ints: pandas makes floats of ints beside a null."""
     return _whole(plain(value))
 
 

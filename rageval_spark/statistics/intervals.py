@@ -10,6 +10,7 @@ CONFIDENCE = 0.95
 ALIKE = 1e-9
 """A standard deviation that is nothing but rounding."""
 ROUNDING = 1e-12
+"""Differences below this are rounding errors of floating point."""
 
 
 def interval(average: float | None, std_dev: float | None, count: float, binary: bool) -> tuple[float | None, float | None]:
@@ -29,11 +30,11 @@ def interval(average: float | None, std_dev: float | None, count: float, binary:
         half = z / (1 + z * z / count) * math.sqrt(average * (1 - average) / count + z * z / (4 * count * count))
     else:
         centre, half = average, float(stdtrit(count - 1, upper)) * std_dev / math.sqrt(count - 1)
-    return _exact(centre - half), _exact(centre + half)
+    return _snap_to_ends(centre - half), _snap_to_ends(centre + half)
 
 
-def _exact(end: float) -> float:
-    """The end of an interval within [0, 1]; one that differs from 0 or 1 by rounding alone is 0 or 1."""
+def _snap_to_ends(end: float) -> float:
+    """Return an end of an interval within [0, 1]: exactly 0 or 1 if it differs from that by rounding alone."""
     if end < ROUNDING:
         return 0.0
     return 1.0 if end > 1 - ROUNDING else end
@@ -41,8 +42,8 @@ def _exact(end: float) -> float:
 
 def likely_range(low: float | None, high: float | None, worst: float | None, best: float | None, failed: int,
                  ) -> tuple[float | None, float | None]:
-    """The range in which an average likely lies: its interval from `low` to `high`. If judgements `failed`, it reaches from the
-    average with these at `worst` to that with these at `best`, too: what failed is no random part of the samples."""
+    """Return the range in which an average likely lies. It is the interval from `low` to `high`; if judgements `failed`, it also
+    includes the averages with these at `worst` and at `best`, since what failed is no random part of the samples."""
     if not failed or worst is None or best is None:
         return low, high
     ends = [end for end in (low, high, worst, best) if end is not None]

@@ -84,7 +84,7 @@ def difference(sums: Sums, values: Numbers | None = None, seed: int = 7) -> Diff
     Others: Wilcoxon's signed ranks for FEW differences, else the paired t test; an interval by bootstrap with the
     percentiles widened for few pairs (Hesterberg 2015), from RESAMPLED pairs on Student's.
     """
-    n, mean = sums.count, _exact(sums.mean)
+    n, mean = sums.count, _snap_to_zero(sums.mean)
     found = Difference(n, sums.base / n, sums.new / n, mean)
     if n < 2:
         return found
@@ -102,11 +102,12 @@ def difference(sums: Sums, values: Numbers | None = None, seed: int = 7) -> Diff
     # sums of equal differences leave some noise
     effect = mean / sums.std_dev if sums.std_dev > 1e-9 else None
     detectable = float(stdtrit(n - 1, UPPER) + stdtrit(n - 1, POWER)) * error if effect is not None else None
-    return Difference(n, found.base, found.new, mean, _exact(max(low, -1.0)), _exact(min(high, 1.0)), p, test, effect, detectable)
+    low, high = _snap_to_zero(max(low, -1.0)), _snap_to_zero(min(high, 1.0))
+    return Difference(n, found.base, found.new, mean, low, high, p, test, effect, detectable)
 
 
-def _exact(value: float) -> float:
-    """The value, 0 if it differs from that by rounding alone."""
+def _snap_to_zero(value: float) -> float:
+    """Return the value: exactly 0 if it differs from that by rounding alone."""
     return 0.0 if abs(value) < ROUNDING else value
 
 

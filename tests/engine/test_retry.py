@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rageval_spark.engine.retry import LONGEST_WAIT_S, Patience
-from rageval_spark.judges.wire import Unanswered
+from rageval_spark.judges.server_errors import Unanswered
 
 SERVER = Unanswered("JUDGE_HTTP", "HTTP 500", transient=True, status=500)
 BUSY = Unanswered("JUDGE_RATE_LIMIT", "HTTP 429", transient=True, throttled=True, status=429)

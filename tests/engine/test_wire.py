@@ -10,17 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.endings import ending_of
 from rageval_spark.judges.http import Secret
+from rageval_spark.judges.server_errors import Unanswered
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
-from rageval_spark.judges.wire import (
-    ChatWire,
-    Transport,
-    Unanswered,
-    completion,
-    embeddings,
-    embeddings_body,
-)
+from rageval_spark.judges.wire import ChatWire, completion, embeddings, embeddings_body
 from rageval_spark.prompts.refusal import DetectRefusal
 from rageval_spark.prompts.rendering import Rendered, Rendering
 

@@ -22,8 +22,9 @@ from rageval_spark.config import parse
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.errors import ConfigError, InputError
 from rageval_spark.run import run as run_config
+from rageval_spark.spark.files import Source
 from rageval_spark.spark.names import CORRUPT
-from rageval_spark.spark.read import Source, read, resolved
+from rageval_spark.spark.read import read, resolved
 from rageval_spark.spark.samples import normalised
 
 if TYPE_CHECKING:

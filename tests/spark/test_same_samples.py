@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from rageval_spark import EmbeddedJudge, as_udf, score
 from rageval_spark.engine.plan import FieldGroup
 from rageval_spark.metrics import CATALOGUE
-from rageval_spark.spark.read import Source, read, resolved
+from rageval_spark.spark.files import Source
+from rageval_spark.spark.read import read, resolved
 from rageval_spark.spark.samples import normalised
 
 if TYPE_CHECKING:

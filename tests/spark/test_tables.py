@@ -17,8 +17,9 @@ from rageval_spark.engine.files import Folder
 from rageval_spark.engine.plan import FieldGroup, MetricUse
 from rageval_spark.errors import InputError
 from rageval_spark.metrics.faithfulness import Faithfulness
+from rageval_spark.spark.files import Source
 from rageval_spark.spark.placing import count_by_bucket, packed, partition_keys, placed, spark_hash, task_count
-from rageval_spark.spark.read import Source, read, resolved
+from rageval_spark.spark.read import read, resolved
 from rageval_spark.spark.samples import normalised
 from rageval_spark.spark.score import drop_good
 from rageval_spark.spark.stats import stats

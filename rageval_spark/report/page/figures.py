@@ -43,8 +43,10 @@ def verdict(summary: Mapping[str, Any]) -> dict[str, Any]:
     elif [gate["gate"] for gate in gates] == ["coverage"]:
         bad, total = summary["num_bad"], counted(summary["total"], "sample")
         open_ended = all(stat["threshold"] is None for _, _, stat in _stats(summary))
-        said = f"{f'{bad:,}' if bad else 'None'} of {total} {'miss' if bad > 1 else 'misses'} a threshold"
-        said = "No metric has a threshold: no sample passes or fails" if open_ended else said
+        if open_ended:
+            said = "No metric has a threshold: no sample passes or fails"
+        else:
+            said = f"{f'{bad:,}' if bad else 'None'} of {total} {'miss' if bad > 1 else 'misses'} a threshold"
     else:
         said = f"{met} of {len(gates)} gates met, {len(unsure)} not decided" if unsure else f"All {met} gates are met"
     judges = {stat["judge"] for _, _, stat in _stats(summary)}
