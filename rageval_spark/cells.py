@@ -20,7 +20,7 @@ TOKEN = re.compile(r"""
   | (?P<mark>[\[\](){},:=])
 """, re.VERBOSE | re.DOTALL)
 CONSTANTS = {
-    "None": None, "null": None, "nan": None, "NaN": None, "NaT": None, "True": True, "true": True, "False": False,
+    "None": None, "null": None, "nan": None, "NaN": None, "NaT": None, "<NA>": None, "True": True, "true": True, "False": False,
     "false": False, "inf": float("inf"), "Infinity": float("inf"), "-inf": float("-inf"), "-Infinity": float("-inf"),
     "np.nan": None, "np.True_": True, "np.False_": False, "np.inf": float("inf"),
 }  # fmt: skip
@@ -54,23 +54,21 @@ def read_cell(text: str) -> Any:
 
 
 def looks_like_list(text: str) -> bool:
-    """Return whether a text is meant as a list, even a broken one, rather than as prose that begins with a bracket.
+    """Whether a text is meant as a list, though it may be broken, and is not prose that begins with a bracket.
 
-    Prose: "[1] The museum ...", "[Update] ...", "[Guide](https://...)", "[Applause]". Lists: a bracket and a quoted text,
-    followed by a comma, a further quote or the end; a bracket and an object, a list or a call; and a text in brackets that
-    holds a comma, as Spark casts an array.
+    Prose: "[1] The museum ...", "[Update] ...", "[Guide](https://...)", "[Applause]". Lists: what begins with a bracket and a
+    quoted text that a comma, a further quote or the end follows; what begins with objects, lists or calls; and brackets
+    around the whole text with a comma between, as Spark casts an array.
     """
     text = text.strip()
     if NESTED_START.match(text) or OF_SCALA.match(text) or (ROUND_START.match(text) and _ends_with_quote(text)):
         return True
     if not text.startswith("["):
         return False
-    if start := QUOTED_START.match(text):
-        first_item, follows = start.groups()
-        if QUOTED_END.search(text):
-            return True
-        is_cut = len(first_item) == 1  # an opening quote without a closing one
-        return "]" not in text if is_cut else follows in ("", ",", "'", '"')
+    if quoted := QUOTED_START.match(text):
+        after = quoted.group(2)
+        return (after in ("", ",", "'", '"') if len(quoted.group(1)) > 1 else "]" not in text) or bool(
+            re.search(r"""['"”’“»]\s*\]$""", text))
     return bool(re.match(r"\[[^\[\]]*,\s[^\[\]]*\]$", text))
 
 
@@ -80,10 +78,7 @@ def _ends_with_quote(text: str) -> bool:
 
 
 class _Parser:
-    """Reads one value. The items of a list are separated by commas, as in Python, or by white space alone, as in numpy.
-
-    Every method raises ValueError saying what cannot be read.
-    """
+    """Reads one value. Items of a list are separated by commas, as Python does, or by white space alone, as numpy does."""
 
     def __init__(self, text: str):
         self.text = text
@@ -92,7 +87,7 @@ class _Parser:
         self._advance()
 
     def read(self) -> Any:
-        value = self._read_value(0)
+        value = self._value(0)
         if self.kind:
             raise self._error()
         return value
@@ -113,7 +108,7 @@ class _Parser:
             return ValueError('it is shortened ("...")')
         return ValueError(f"unexpected {self.token[:20]!r}" if self.kind else "it ends early")
 
-    def _read_value(self, depth: int) -> Any:
+    def _value(self, depth: int) -> Any:
         if depth > MOST_DEPTH:
             raise ValueError("it is nested too deeply")
         kind, token = self.kind, self.token
@@ -126,24 +121,23 @@ class _Parser:
         elif kind == "name" and token in CONSTANTS:
             value = CONSTANTS[token]
         elif kind == "name" and WRAPPER.fullmatch(token):
-            return self._read_wrapped(depth)
+            return self._wrapped(depth)
         elif token in ("[", "("):
-            return self._read_items(depth, "]" if token == "[" else ")")
+            return self._items(depth, "]" if token == "[" else ")")
         elif token == "{":
-            return self._read_braces(depth)
+            return self._braces(depth)
         else:
             raise self._error()
         self._advance()
         return value
 
     def _take(self, mark: str) -> bool:
-        """Go past a mark; return whether it was there."""
         if self.kind != "mark" or self.token != mark:
             return False
         self._advance()
         return True
 
-    def _read_items(self, depth: int, end: str) -> list[Any]:
+    def _items(self, depth: int, end: str) -> list[Any]:
         self._advance()
         items: list[Any] = []
         by_comma: bool | None = None
@@ -154,15 +148,14 @@ class _Parser:
                 comma = self._take(",")
                 if comma and self._take(end):
                     return items
-                # Without a comma Python joins two texts and numpy keeps them apart: a mix of both could mean either.
+                # Python joins texts that no comma separates, numpy keeps them apart: mixed, nobody can say.
                 if by_comma is not None and comma != by_comma:
                     raise ValueError("some items are separated by commas and others are not")
                 by_comma = comma
-            items.append(self._read_value(depth + 1))
+            items.append(self._value(depth + 1))
         return items
 
-    def _read_braces(self, depth: int) -> Any:
-        """Read an object, or a set of Python, which becomes a list."""
+    def _braces(self, depth: int) -> Any:
         self._advance()
         pairs: dict[Any, Any] = {}
         members: list[Any] = []
@@ -171,24 +164,24 @@ class _Parser:
                 raise self._error()
             if (pairs or members) and self._take("}"):
                 break
-            key = self._read_value(depth + 1)
+            key = self._value(depth + 1)
             if self._take(":") and not members:
                 if isinstance(key, (list, dict)):
                     raise ValueError("a key is a list")
-                pairs[key] = self._read_value(depth + 1)
+                pairs[key] = self._value(depth + 1)
             elif pairs:
                 raise self._error()
             else:
                 members.append(key)
         return members or pairs
 
-    def _read_wrapped(self, depth: int) -> Any:
+    def _wrapped(self, depth: int) -> Any:
         self._advance()
         if not self._take("("):
             raise self._error()
         if self._take(")"):
             return []
-        value = self._read_value(depth + 1)
+        value = self._value(depth + 1)
         while self._take(","):  # dtype=object and the like
             if self.kind != "name":
                 break
@@ -202,10 +195,10 @@ class _Parser:
 
 
 def _unescape(text: str) -> str:
-    return ESCAPE.sub(_unescape_match, text) if "\\" in text else text
+    return ESCAPE.sub(_escaped, text) if "\\" in text else text
 
 
-def _unescape_match(match: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     for group, base in ((1, 16), (2, 16), (3, 16), (4, 8)):
         if match.group(group):
             code = int(match.group(group), base)
@@ -213,4 +206,4 @@ def _unescape_match(match: re.Match[str]) -> str:
     character = match.group(5)
     if character in ESCAPES:
         return ESCAPES[character]
-    return character if character in "\\'\"" else match.group()  # as Python keeps an unknown escape
+    return character if character in "\\'\"" else match.group()  # Python keeps what is no escape

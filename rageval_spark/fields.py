@@ -1,4 +1,4 @@
-"""The fields of a sample, read from the forms in which datasets hold them."""
+"""Reading the fields of a sample, each from the forms that datasets have it in."""
 
 from __future__ import annotations
 
@@ -24,18 +24,13 @@ def read_field(field: str, value: Any) -> Any:
         raise SampleFault(f"{field}: cannot be read: {error}") from None
 
 
-def _is_empty(field: str, value: Any) -> bool:
-    """Return whether a value says nothing in this field: an empty list is no text, and a blank cell no list or number."""
-    if isinstance(value, str):
-        return field not in PROSE and value.strip() in ("", "null", "None")
-    if field in TEXTS:
-        return value in ([], {})
-    return field == "reference" and value == {}
+def _is_blank_cell(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() in ("", "null", "None")
 
 
 def _fault(field: str, value: Any, expected: str, code: str = "INVALID_INPUT") -> SampleFault:
-    text = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
-    shown = text if len(text) <= 80 else text[:77] + "..."
+    found = well_formed(json.dumps(value, ensure_ascii=False, default=str, skipkeys=True))
+    shown = found if len(found) <= 80 else found[:77] + "..."
     return SampleFault(f"{field}: expected {expected}, found {_kind(value)} {shown}", code)
 
 
@@ -58,22 +53,19 @@ def _identifier(field: str, value: Any) -> str:
 
 
 def _listed(field: str, value: Any, expected: str) -> list[Any]:
-    """Return a list as it is, the list that a text holds, or the list within an object such as {"messages": [...]}."""
+    """A list as it is, or the list that a text holds in JSON or as Python or numpy print it."""
     if isinstance(value, str):
         value = _parse(field, value, expected)
     if isinstance(value, Mapping):
         inner = [value[name] for name in (field, "messages", "history") if isinstance(value.get(name), list)]
-        if not value:
-            value = []
-        elif inner:
-            value = inner[0]
+        value = [] if not value else inner[0] if inner else value
     if not isinstance(value, (list, tuple)):
         raise _fault(field, value, expected)
     return list(value)
 
 
 def _parse(field: str, text: str, expected: str) -> Any:
-    """Return the list or object that a text holds in JSON, or as Python or numpy print it."""
+    """The list or object in a text, in JSON or as Python or numpy print it."""
     try:
         value = read_cell(text)
         return plain(read_cell(value) if isinstance(value, str) else value)  # a text: JSON that was written twice
@@ -137,7 +129,7 @@ def _history(field: str, value: Any) -> tuple[tuple[str, str], ...]:
 
 def _identifiers(field: str, value: Any) -> tuple[str, ...]:
     listed = _listed(field, value, "a list of ids")
-    # Two missing ids must not be equal: each is refused, however it is written.
+    # An id that is missing must not equal another that is: it is no id, however it is written.
     return tuple(_identifier(field, None if is_missing(item) else item) for item in listed)
 
 

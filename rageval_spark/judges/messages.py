@@ -14,7 +14,7 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "
 
 
 def reply_text(message: Mapping[str, Any]) -> tuple[str, bool, str]:
-    """Return the text of a message, whether the server marks it as a refusal, and for a message without text what it holds.
+    """Return the text of a message, whether the model declined in words of its own, and what an empty message holds elsewhere.
 
     A server may send the reply as text, in parts, parsed, or as the arguments of a tool call, perhaps with text beside them
     (then the reader decides between the two); and some send the whole of it as if it were thinking, where it counts only if it
@@ -74,11 +74,11 @@ TOKENS: Mapping[str, tuple[str, ...]] = {
     "completion_tokens": ("completion_tokens", "output_tokens"),
     "cached_tokens": ("prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "prompt_cache_hit_tokens"),
 }
-"""Keys within "usage" under which servers report tokens, in the order in which they are tried."""
+"""Where servers report tokens within "usage": first the names of OpenAI's chat completions."""
 
 
 def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
-    """Return the tokens that a server reports. A count is None if it is not reported, or is no whole number from 0."""
+    """Return the tokens as the server reports them; None for those that it does not, or that are no count."""
     def count(names: tuple[str, ...]) -> int | None:
         for name in names:
             value: Any = payload.get("usage")
@@ -92,6 +92,5 @@ def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
     return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached, latency_ms=latency_ms)
 
 
-def compact_json(value: Any) -> str:
-    """Return JSON without white space between its parts."""
+def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

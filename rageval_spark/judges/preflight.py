@@ -135,10 +135,7 @@ class _Check:
         return form
 
     async def _negotiate(self, ask: Ask, sent: Callable[[Transport], dict[str, Any]], start: Transport) -> Transport:
-        """Return the first form that is answered, beginning with `start`.
-
-        Raises JudgeRefused if none is, and JudgeFault if `start` is answered with a reply that cannot be used.
-        """
+        """The form that is answered. Raises JudgeRefused, and JudgeFault if the first is answered with what cannot be used."""
         try:
             await self._patiently(ask, start)
             return start
@@ -160,7 +157,7 @@ class _Check:
             except Unanswered as refusal:
                 last = refusal
             except JudgeFault as fault:
-                last, unusable = first, fault  # a useless reply counts as if this form had been refused too
+                last, unusable = first, fault  # answered, but of no use: as if this form had been refused too
             try:
                 form = forms.send(last)
             except StopIteration:
@@ -170,7 +167,6 @@ class _Check:
         raise self._refused(first if dialect.may_be_about_the_form(last) else last)
 
     async def _patiently(self, ask: Ask, form: Transport, attempts: int = ATTEMPTS) -> None:
-        """Ask in one form, again while the server may recover. Raises the last Unanswered, and JudgeFault of `ask`."""
         give_up_at, attempt = time.monotonic() + self._endpoint.deadline_s, 1
         while True:
             try:

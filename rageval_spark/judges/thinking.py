@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Marks:
     """How one family of models marks its thinking, as regular expressions.
 
-    `answers` begins the answer, and so ends all thinking before it. `often_unopened`: servers or chat templates remove the
-    opening mark, so that everything before a closing mark is thinking even without an opening one.
+    `answers` begins the answer and ends all thinking before it. With `often_unopened`, servers or templates swallow the
+    opening mark, so that a closing one alone makes thinking of all that is before it.
     """
 
     opens: str
@@ -78,7 +78,7 @@ ENDS = re.compile(f"{_answers}|{_unopened}")
 
 
 def next_landmark(text: str, position: int) -> re.Match[str] | None:
-    """Return the next mark of a family or the next possible beginning of an object, from `position` on; None if there is none."""
+    """Find the next mark of one of the families, or the beginning of what may be an object."""
     if position == 0 and (landmark := _LANDMARK.match(text)):
         return landmark
     while candidate := _CANDIDATE.search(text, position):

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible protocol as pure functions: bodies of requests, completions, embeddings, lines of batches. No I/O."""
+"""The OpenAI-compatible protocol as pure functions: bodies out, completions in, errors told apart. No I/O."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from rageval_spark.judges.conversation import Completion
 from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.endings import ending_of
 from rageval_spark.judges.messages import reply_text, usage_of
-from rageval_spark.judges.server_errors import THROTTLED as THROTTLED
-from rageval_spark.judges.server_errors import Unanswered as Unanswered
-from rageval_spark.judges.server_errors import error_in_success, no_answer, start_of
-from rageval_spark.judges.server_errors import refused as refused
-from rageval_spark.judges.server_errors import retry_after_s as retry_after_s
+from rageval_spark.judges.server_errors import Unanswered, error_in_success, no_answer, refused, start_of
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.prompts.rendering import Rendered
 from rageval_spark.score import Usage
@@ -27,7 +23,7 @@ from rageval_spark.values import well_formed
 
 @dataclass
 class ChatWire:
-    """Builds the bodies of chat requests for one judge. Parts that all prompts of a kind share are built once."""
+    """Bodies of chat requests for one judge. What is the same for all prompts of a kind is built once."""
 
     judge: HttpJudge
     transport: Transport
@@ -41,18 +37,18 @@ class ChatWire:
             messages = [{"role": "system", "content": rendered.system}, {"role": "user", "content": user}]
         else:
             messages = [{"role": "user", "content": f"{rendered.system}\n\n{user}"}]
-        head = compact_json({"model": self.judge.model, "messages": messages})
+        head = _quoted({"model": self.judge.model, "messages": messages})
         return (head[:-1] + self._tail(rendered, budget, form) + "}").encode()
 
     def sent(self, rendered: Rendered, budget: int | None, form: Transport) -> dict[str, Any]:
-        """Return what a form sends beside the prompt. Two forms with equal values make the same request."""
+        """Return what a form sends beside the prompt; forms with equal values are the same request."""
         return {**self._parameters(rendered, budget, form), "messages": form.system}
 
     def _tail(self, rendered: Rendered, budget: int | None, form: Transport) -> str:
         key = (rendered.kind, budget, id(rendered.schema), form)
         if key not in self._tails:
             parameters = self._parameters(rendered, budget, form)
-            self._tails[key] = "".join(f",{compact_json(name)}:{compact_json(value)}" for name, value in parameters.items())
+            self._tails[key] = "".join(f",{_quoted(name)}:{_quoted(value)}" for name, value in parameters.items())
         return self._tails[key]
 
     def _parameters(self, rendered: Rendered, budget: int | None, form: Transport) -> dict[str, Any]:
@@ -70,7 +66,7 @@ class ChatWire:
 
 
 def json_schema(rendered: Rendered, form: Transport) -> dict[str, Any]:
-    """Return the schema of a reply in the form that the server takes. Enums may become strings: the reader accepts "1" for 1."""
+    """Return the schema of a reply, in a form that the server takes; the reader accepts "1" as well as 1."""
     if form.schema == "strict":
         return {"name": rendered.kind, "strict": True, "schema": rendered.schema}
     if form.schema == "string_enums":
@@ -79,7 +75,7 @@ def json_schema(rendered: Rendered, form: Transport) -> dict[str, Any]:
 
 
 def _simplify(node: Any, without: Sequence[str]) -> Any:
-    """Return a schema without some keywords, and with enums of strings in place of integers."""
+    """A schema without some keywords, and with enums of strings in place of integers."""
     if isinstance(node, list):
         return [_simplify(part, without) for part in node]
     if not isinstance(node, Mapping):
@@ -90,11 +86,12 @@ def _simplify(node: Any, without: Sequence[str]) -> Any:
     return simple
 
 
-def completion(body: bytes, latency_ms: float) -> Completion:
-    """Return the completion in the body of a 200.
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
-    Raises Unanswered (transient) if the body holds none, or if it says that the server failed in the middle of it.
-    """
+
+def completion(body: bytes, latency_ms: float) -> Completion:
+    """Return the completion in the body of a 200. Raises Unanswered (transient) if it holds none, or if the server broke off."""
     try:
         payload = json.loads(body)
         choice = payload["choices"][0]
@@ -122,7 +119,7 @@ def _string(value: Any) -> str | None:
 
 
 def embeddings_body(settings: HttpEmbeddings, transport: Transport, texts: Sequence[str]) -> bytes:
-    return compact_json({"model": settings.model, "input": list(texts), **embeddings_parameters(settings, transport)}).encode()
+    return _quoted({"model": settings.model, "input": list(texts), **embeddings_parameters(settings, transport)}).encode()
 
 
 def embeddings_parameters(settings: HttpEmbeddings, transport: Transport) -> dict[str, Any]:
@@ -132,31 +129,31 @@ def embeddings_parameters(settings: HttpEmbeddings, transport: Transport) -> dic
 
 
 def embeddings(body: bytes, expected: int, latency_ms: float) -> tuple[list[np.ndarray[Any, Any]], Usage, str | None]:
-    """Return the vectors (float32) in the order of the texts, their usage, and the served model.
+    """Return the vectors (float32) in the order of the texts, what they took, and the served model.
 
-    An embedding of null becomes NaN, so that only the scores of its own text fail. Raises Unanswered (transient) if the answer
-    has another number of vectors than `expected`, numbers them otherwise than 0 to n - 1, or holds something else.
+    An embedding of null becomes NaN, and fails only the scores of its own text. Raises Unanswered
+    (transient) if the answer holds another number of vectors, the same place twice, or what is no vector.
     """
     try:
         payload = json.loads(body)
         data = payload["data"]
         vectors = [_vector(row["embedding"]) for row in data]
-        indexes = [row.get("index", position) for position, row in enumerate(data)]
+        places = [row.get("index", place) for place, row in enumerate(data)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise no_answer(body, f"the server's answer holds no embeddings: {start_of(body)}") from None
     if len(vectors) != expected:
         raise Unanswered("JUDGE_HTTP", f"{expected} texts were sent, {len(vectors)} embeddings came", transient=True)
-    by_index = dict(zip(indexes, vectors, strict=True)) if all(type(index) is int for index in indexes) else {}
-    if by_index.keys() != set(range(expected)):
-        raise Unanswered("JUDGE_HTTP", f"the embeddings are numbered {str(indexes)[:100]}: which is whose is not known",
+    by_place = dict(zip(places, vectors, strict=True)) if all(type(place) is int for place in places) else {}
+    if by_place.keys() != set(range(expected)):
+        raise Unanswered("JUDGE_HTTP", f"the embeddings are numbered {str(places)[:100]}: which is whose is not known",
                          transient=True)
     usage = usage_of(payload, latency_ms)
-    in_order = [by_index[index] for index in range(expected)]
+    in_order = [by_place[place] for place in range(expected)]
     return in_order, replace(usage, completion_tokens=0, cached_tokens=0), _string(payload.get("model"))
 
 
 def _vector(value: Any) -> np.ndarray[Any, Any]:
-    """Return the vector in a list of numbers, or in base64 of little-endian float32. Raises ValueError or TypeError."""
+    """A vector as numbers or as base64 of little-endian float32. Raises ValueError or TypeError for anything else."""
     if value is None:
         return np.full(1, np.nan, dtype="<f4")
     if isinstance(value, str):
@@ -171,21 +168,21 @@ def _vector(value: Any) -> np.ndarray[Any, Any]:
 
 
 def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
-    """Parse a line of a batch's output or error file: return the request's id, and the body of its answer or its error.
+    """A line of a batch's output or error file: the request's id, and the body of its answer or why there is none.
 
-    Raises ValueError saying why a line cannot be read.
+    Raises ValueError for a line that is none.
     """
     try:
         line.encode()
     except UnicodeEncodeError:
         raise ValueError("it is not UTF-8") from None
     try:
-        record = json.loads(line)
+        said = json.loads(line)
     except ValueError as error:
         raise ValueError(f"it is no JSON: {error}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if not isinstance(record, Mapping) or not isinstance(record.get("custom_id"), str):
+    if not isinstance(said, Mapping) or not isinstance(said.get("custom_id"), str):
         raise ValueError("it has no custom_id")
     response, fault = said.get("response"), said.get("error")
     response = response if isinstance(response, Mapping) else {}
@@ -213,7 +210,7 @@ def _is_answer(value: Mapping[str, Any]) -> bool:
 
 
 def _status_of(response: Mapping[str, Any]) -> int:
-    """Return the HTTP status in a line of a batch: 200 if there is none, and 500 (asked again) if it is no valid number."""
+    """The status that a line of a batch names; one that is no number is a server's fault of this line alone."""
     status = response.get("status_code")
     if status is None:
         return 200

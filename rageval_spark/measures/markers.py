@@ -33,22 +33,19 @@ LINK = r"\([^()\s]{1,2000}(?:\s+\"[^\"\n]{0,200}\")?\)"
 TAGS = "(?:sup|cite|ref|c)"
 SUPERSCRIPT_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 AFTER_A_WORD = r"(?:(?<=[^\W\d_]{3})|(?<=[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af])|(?<=[.,;:!?)\]\"'”’。，！？」]))"
-"""What stands before a raised number that is a marker: a word of three letters or a stop. "10²", "x²" and "km²" have none."""
+"""Where a raised number is a marker: behind a word of three letters or a stop, not in "10²", "x²" or "km²"."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """A way to write a citation.
-
-    `numbers` returns the numbers that a match of `pattern` names, given the number of the first context.
-    """
+    """A way to write a citation: its pattern, and the numbers that a match names, given the number of the first context."""
 
     pattern: re.Pattern[str]
     numbers: Callable[[re.Match[str], int], list[int]]
 
 
 def _numbers_in(text: str) -> list[int]:
-    """Return the numbers of "1, 3-5". Of a range over more than LONGEST_RANGE, only the two ends count."""
+    """The numbers of "1, 3-5". A range of more than LONGEST_RANGE numbers is no range: its ends count."""
     numbers: list[int] = []
     for first, last in RANGE.findall(PAGES.sub("", text)):
         start, end = int(first), int(last or first)
@@ -65,7 +62,7 @@ def _typeset(match: re.Match[str], first: int) -> list[int]:
 
 
 def _file_search(match: re.Match[str], first: int) -> list[int]:
-    """Read markers of OpenAI: 【4:0†source】 names a message and a source (from 0), 【12†L3】 a source alone."""
+    """【4:0†source】 names the message and, from 0, the source; 【12†L3】 the source alone."""
     return [first + int(match[2])] if match[2] else [int(match[1])]
 
 
@@ -132,7 +129,7 @@ EMPTY_BRACKETS = re.compile(rf"[ \t]*(?:\(\s*{SEE}\)|\[\s*\]|（\s*）)", re.I)
 
 @dataclass(frozen=True)
 class Cited:
-    """A sentence without its markers, and the numbers that the markers name: each once, in the order of the text."""
+    """A sentence without its markers, and the numbers that they name, each once, in their order."""
 
     text: str
     numbers: tuple[int, ...]
@@ -140,7 +137,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Marker:
-    """The place of a marker in a text, and the numbers that it names."""
+    """Where a marker is in a text, and what it names."""
 
     start: int
     end: int
@@ -150,17 +147,15 @@ class Marker:
 def cited(text: str, *, contexts: int | None = None, first: int = 1, pattern: str | None = None) -> list[Cited]:
     """Return the sentences of a text that hold a word, in their order, with the numbers of the contexts that they cite.
 
-    `contexts` is their number (None: unknown), and `first` the number of the first one. `pattern` is a regular expression of the
-    user's own in place of STYLES; its first group holds the numbers. Numbers in code, in an index (`a[1].x`), in a footnote or
-    in a list of sources at the end are no citations. A marker behind a full stop belongs to the sentence before it, a marker at
-    the beginning of a line to the sentence that follows. Raises TimeoutError if `pattern` takes too long.
+    `contexts` is how many there are (None: not known), `first` the number of the first, `pattern` a regular expression
+    of the user's own in place of STYLES, whose first group holds the numbers. What stands in code, as an index (`a[1].x`), in a
+    footnote or in a list of sources at the end is no citation. After a full stop a marker belongs to the sentence before;
+    at the beginning of a line to the sentence that follows. Raises TimeoutError if `pattern` takes too long.
     """
     text = _without_references(text)
     parts: list[str] = []  # the text without markers
-    length = 0  # of these parts
-    end_of_words = 0  # in these parts
-    places: list[tuple[int, tuple[int, ...]]] = []  # in these parts, where each marker belongs, and its numbers
-    end = 0  # of the last marker, in the text
+    places: list[tuple[int, tuple[int, ...]]] = []
+    length = end = end_of_words = 0
     for marker in _markers(text, contexts, first, pattern):
         between = text[end : marker.start]
         if places and between.strip(" \t,;，；、&").casefold() in ("", *AND_WORDS):  # what joins two markers goes with them
@@ -179,7 +174,7 @@ def cited(text: str, *, contexts: int | None = None, first: int = 1, pattern: st
     starts = [start for start, _ in spans]
     numbers: list[dict[int, None]] = [{} for _ in spans]
     for place, named in places:
-        if spans:  # the marker belongs to the last sentence that begins before it, or to the first of all
+        if spans:  # that which begins before the marker, or the first
             owner = max(0, bisect_left(starts, place) - 1)
             numbers[owner].update(dict.fromkeys(named))
     cleaned = (EMPTY_BRACKETS.sub("", " ".join(plain[start:end].split())) for start, end in spans)
@@ -187,7 +182,7 @@ def cited(text: str, *, contexts: int | None = None, first: int = 1, pattern: st
 
 
 def _strip_end(parts: list[str]) -> int:
-    """Remove the spaces at the end of a text in parts, and return their number."""
+    """Take the spaces from the end of a text in parts, and return how many there were."""
     spaces = 0
     while parts:
         part = parts.pop()
@@ -200,7 +195,7 @@ def _strip_end(parts: list[str]) -> int:
 
 
 def unknown_marker(text: str) -> str | None:
-    """Return the first part of a text that looks like a citation in an unknown style; None if there is none."""
+    """Return the first part of a text that looks like a citation in a style that is not known; None if there is none."""
     match = UNKNOWN.search(_without_code(_without_references(text)))
     return match[0] if match else None
 
@@ -217,7 +212,7 @@ def check_pattern(pattern: str) -> str:
 
 
 def _markers(text: str, contexts: int | None, first: int, pattern: str | None) -> Iterator[Marker]:
-    """Yield the markers of a text in their order. None overlaps another."""
+    """The markers of a text in their order, none overlapping another."""
     plain = _without_code(text)
     if pattern is not None:
         for match in regex.finditer(pattern, plain, timeout=PATTERN_TIMEOUT_S):
@@ -267,7 +262,7 @@ def _with_ranges(text: str, markers: Sequence[Marker]) -> list[Marker]:
 
 
 def _leads_a_line(text: str, marker: Marker) -> int:
-    """Return the distance from a marker that begins a line to behind the first letter of its text; 0 for other markers."""
+    """How far behind a marker at the beginning of a line its text begins, from 1; 0 for any other marker."""
     before = text[max(0, marker.start - 40) : marker.start]
     if "\n" not in before and marker.start > 40:
         return 0
@@ -276,14 +271,14 @@ def _leads_a_line(text: str, marker: Marker) -> int:
 
 
 def _without_code(text: str) -> str:
-    """Return the text with blanks in place of code, so that everything else keeps its place."""
+    """The text with code blanked out, in which everything else keeps its place."""
     return CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text) if "`" in text or "~~~" in text else text
 
 
 def _without_references(text: str) -> str:
-    """Return the text without footnotes and without a list of sources at its end.
+    """The text without footnotes and without a list of sources at its end.
 
-    "[1]: …" is a footnote if the marker stands elsewhere too, or if it is a link. Otherwise it cites for the text behind it.
+    "[1]: …" is a footnote if the text has the marker elsewhere, or if it is a link; else it cites what it introduces.
     """
     text = REFERENCES.sub("", text)
     marks = Counter(BRACKETED.findall(text))

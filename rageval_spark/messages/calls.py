@@ -16,7 +16,6 @@ from rageval_spark.messages.names import (
     PARALLEL,
     WRAPPER_KEYS,
     body_of,
-    first_of,
     form_fault,
     parse_text,
     snake_case,
@@ -29,7 +28,7 @@ class Call:
     """A call of a tool. `args` are plain JSON; an argument that is null is left out, as if it were not given.
 
     `unreadable` is the text of arguments that cannot be read: such a call was made, and is wrong whatever was expected.
-    `id` only serves to recognize two mentions of the same call. `qualified` is the name with the plugin's before it.
+    `id` only says which mentions of a call are the same; `qualified` is its name with that of its plugin.
     """
 
     name: str
@@ -72,34 +71,28 @@ def read_invalid_call(item: Any) -> Call:
 
 
 def drop_repeats(sources: Iterable[Iterable[Call]]) -> tuple[Call, ...]:
-    """Return the calls of all sources, each once. Calls of different sources repeat each other if they have the same id, or, if
-    one of them has no id, the same name and arguments."""
+    """The calls of all sources, each once: the same id, or without ids the same call in another source, is a repeat."""
     kept: list[Call] = []
     for source in sources:
         unmatched = list(kept)
         for call in source:
-            repeated = next((other for other in unmatched if _is_repeat(call, other)), None)
-            if repeated is None:
+            same = next((other for other in unmatched if (
+                call.id == other.id if call.id and other.id else (call.name, call.shown()) == (other.name, other.shown()))), None)
+            if same is None:
                 kept.append(call)
             else:
-                unmatched.remove(repeated)
+                unmatched.remove(same)
     return tuple(kept)
 
 
-def _is_repeat(call: Call, other: Call) -> bool:
-    if call.id and other.id:
-        return call.id == other.id
-    return call.shown() == other.shown()
-
-
 def _read_call(place: str, item: Any, *, named_by_key: bool, made: bool, depth: int = 0) -> tuple[Call, ...]:
-    value = parse_text(item)
+    value = parse_text(item) if isinstance(item, str) else item
     body = body_of(value) if isinstance(value, Mapping) else {}
     if named_by_key and len(body) == 1 and isinstance(value, Mapping):
         [(key, given)] = value.items()
         if isinstance(given, Mapping) and snake_case(str(key)) not in WRAPPER_KEYS:
             return (_call(place, str(key), given, item, made),)
-    id = _id_of(body)
+    id = next((str(body[key]) for key in ID_KEYS if isinstance(body.get(key), (str, int))), None)
     if body.get("method") == "tools/call" and isinstance(body.get("params"), Mapping):
         body = body_of(body["params"])
     for _ in range(MOST_NESTED):
@@ -111,31 +104,23 @@ def _read_call(place: str, item: Any, *, named_by_key: bool, made: bool, depth: 
     name = next((body[key] for key in NAME_KEYS if isinstance(body.get(key), str)), None)
     if name is None:
         raise form_fault(place, "calls with a name and arguments", item)
-    given = first_of(body, ARGUMENT_KEYS)
+    given = next((body[key] for key in ARGUMENT_KEYS if key in body), None)
     if PARALLEL.fullmatch(name) and depth < MOST_NESTED and (wrapped := _wrapped_calls(given)):
         nested = [_read_call(place, call, named_by_key=named_by_key, made=made, depth=depth + 1) for call in wrapped]
         return tuple(call for calls in nested for call in calls)
     call = _call(place, name, given, item, made)
-    return (replace(call, id=id, qualified=_qualified_name(body, name)),)
-
-
-def _id_of(body: Mapping[str, Any]) -> str | None:
-    return next((str(body[key]) for key in ID_KEYS if isinstance(body.get(key), (str, int))), None)
-
-
-def _qualified_name(body: Mapping[str, Any], name: str) -> str | None:
-    """Return the name of a function of Semantic Kernel with that of its plugin."""
-    if "function_name" in body and isinstance(body.get("name"), str):
-        return str(body["name"])
+    whole = body.get("name") if "function_name" in body else None
     plugin = body.get("plugin_name")
-    return f"{plugin}-{name}" if isinstance(plugin, str) else None
+    qualified = whole if isinstance(whole, str) else f"{plugin}-{name}" if isinstance(plugin, str) else None
+    return (replace(call, id=id, qualified=qualified),)
 
 
 def _wrapped_calls(given: Any) -> list[Any] | None:
     """The calls within multi_tool_use.parallel, or None where they cannot be read."""
-    given = parse_text(given)
+    given = parse_text(given) if isinstance(given, str) else given
     body = body_of(given) if isinstance(given, Mapping) else {}
-    listed = parse_text(first_of(body, ("tool_uses", "tool_calls", "calls"), given))
+    listed = next((body[key] for key in ("tool_uses", "tool_calls", "calls") if key in body), given)
+    listed = parse_text(listed) if isinstance(listed, str) else listed
     readable = isinstance(listed, list) and all(isinstance(call, Mapping) and {*body_of(call)} & {*NAME_KEYS} for call in listed)
     return listed if readable else None
 
@@ -144,7 +129,7 @@ def _call(place: str, name: str, given: Any, item: Any, made: bool) -> Call:
     name = well_formed(name.removeprefix("functions."))
     args: Any = {} if given in (None, "") else given
     for _ in range(2):  # a text of a text: arguments that were written as JSON twice
-        args = parse_text(args)
+        args = parse_text(args) if isinstance(args, str) else args
     try:
         if not isinstance(args, Mapping):
             raise ValueError

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from rageval_spark.cells import read_cell
 from rageval_spark.errors import SampleFault
-from rageval_spark.values import is_missing
+from rageval_spark.values import is_missing, well_formed
 
 ASSISTANT, USER, SYSTEM, TOOL = "assistant", "user", "system", "tool"
 ROLES: Mapping[str, str] = {
@@ -98,7 +98,6 @@ def read_role(word: str) -> str:
 
 
 def snake_case(name: str) -> str:
-    """Return a name in snake case: "toolCalls", "ToolCalls", "tool-calls" and "$tool_calls" as "tool_calls"."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("$@_"))
     return re.sub(r"[-. ]", "_", name).lower()
 
@@ -116,7 +115,7 @@ def _is_void(value: Any) -> bool:
 
 
 def kind_of(body: Mapping[str, Any]) -> str:
-    """Return the kind that an object names, or "". It is in snake case, except for kinds of AI SDK: "tool-getWeather"."""
+    """The kind that an object gives itself, in snake case but for the prefixes of AI SDK's parts; "" without any."""
     kind = next((body[key] for key in KIND_KEYS if isinstance(body.get(key), str)), "")
     if kind.startswith(("tool-", "data-")) and snake_case(kind) not in PARTS:
         return kind
@@ -124,27 +123,18 @@ def kind_of(body: Mapping[str, Any]) -> str:
 
 
 def is_hosted(kind: str) -> bool:
-    """Return whether a kind is a call or a result of a tool that the model's server runs itself, such as web_search_call."""
+    """Whether a kind is that of a tool which the judge's server runs itself, or of its result: web_search_call."""
     return kind.endswith(("_call", "_call_output", "_tool_result"))
 
 
-def parse_text(value: Any) -> Any:
-    """Return the value that a text holds in a notation of `cells`; other texts and values as they are."""
-    if not isinstance(value, str):
-        return value
+def parse_text(text: str) -> Any:
     try:
-        return read_cell(value)
+        return read_cell(text)
     except ValueError:
-        return value
-
-
-def first_of(body: Mapping[str, Any], keys: Iterable[str], default: Any = None) -> Any:
-    """Return the value under the first of these keys that is there."""
-    return next((body[key] for key in keys if key in body), default)
+        return text
 
 
 def form_fault(place: str, expected: str, value: Any) -> SampleFault:
-    """Return the fault of a value in an unknown form, with its first 120 characters. `place` names the field and the item."""
     shown = well_formed(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr, skipkeys=True))
     return SampleFault(f"{place}: expected {expected}, found {shown[:120]}{'...' if shown[120:] else ''}")
 

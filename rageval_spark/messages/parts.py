@@ -18,7 +18,6 @@ from rageval_spark.messages.names import (
     WRAPPER_KEYS,
     Part,
     body_of,
-    first_of,
     form_fault,
     is_hosted,
     kind_of,
@@ -39,7 +38,7 @@ class Pieces:
         self.calls: list[Call] = []
         self.results: list[str] = []
         self.known = False
-        """Whether any part is of a known kind. It may be one that leaves no text, call or result."""
+        """Whether anything was there that is known, though it may leave no trace."""
 
     def add(self, content: Any) -> None:
         if isinstance(content, str):
@@ -63,15 +62,13 @@ class Pieces:
         if body.get("thought") is True:  # Gemini marks a text so
             self.known = True
             return
-        category, kind, content = self._classify(body, kind, part)
+        what, kind, held = self._look_at(body, kind, part)
         self.known = True
-        if category == "text":
-            inner = first_of(body, (kind, "text", "content", "value", "parts"))
-            if isinstance(inner, Mapping) and "value" in body_of(inner):  # OpenAI's Assistants: {"text": {"value": "…"}}
-                inner = body_of(inner)["value"]
-            self.add(inner)
-        elif category == "call":
-            self.calls += _read_part_call(self.place, kind, content)
+        if what == "text":
+            inner = next((body[key] for key in (kind, "text", "content", "value", "parts") if key in body), None)
+            self.add(body_of(inner).get("value", "") if isinstance(inner, Mapping) and "value" in body_of(inner) else inner)
+        elif what == "call":
+            self.calls += _read_part_call(self.place, kind, held)
             nested = body.get("tool_invocation")
             result = next((body[key] for key in ("output", "result") if key in body), None)
             result = body_of(nested).get("result") if result is None and isinstance(nested, Mapping) else result
@@ -82,9 +79,9 @@ class Pieces:
             spoken = held.get("transcript") if isinstance(held, Mapping) else None
             self.texts.append(spoken if isinstance(spoken, str) and spoken else f"[{kind}]")
 
-    def _classify(self, body: Mapping[str, Any], kind: str, part: Mapping[Any, Any]) -> tuple[Part, str, Any]:
-        """Return the category of a part, its kind, and its content: the part itself, or the object under the key that names
-        the kind, as Bedrock and Gemini write it. Raises SampleFault for a kind that is not known."""
+    def _look_at(self, body: Mapping[str, Any], kind: str, part: Mapping[Any, Any]) -> tuple[Part, str, Any]:
+        """What a part is, its kind, and the object that holds it: the part itself, or what stands under the key that names its
+        kind, as Bedrock and Gemini have it."""
         if kind in PARTS:
             return PARTS[kind], kind, part
         if is_hosted(kind):
@@ -130,7 +127,7 @@ def split_calls(place: str, text: str) -> tuple[str, list[Call]]:
 
 
 def _parts_in_text(text: str) -> list[Any] | None:
-    """Return the parts in a content that is JSON text, else None. Spark writes parts so if another message has text there."""
+    """The parts in a content that was written as JSON: Spark does so if another message of the column has a text there."""
     if not (text.startswith("[{") and text.endswith("}]")):
         return None
     parts = parse_text(text)
@@ -150,13 +147,13 @@ def _read_part_call(place: str, kind: str, part: Any) -> tuple[Call, ...]:
     if kind == "executable_code" or (is_hosted(kind) and kind not in PARTS):
         name = kind.removesuffix("_call")
         action = body.get("action", body.get("arguments"))
-        args = action if isinstance(action, Mapping) else {key: body[key] for key in ("queries", "query", "code") if key in body}
-        return read_calls(place, [{"name": name, "args": args}])
+        held = action if isinstance(action, Mapping) else {key: body[key] for key in ("queries", "query", "code") if key in body}
+        return read_calls(place, [{"name": name, "args": held}])
     raise form_fault(place, "calls with a name and arguments", part)
 
 
 def result_text(value: Any) -> str:
-    """Return the text of a call's result. A result in no known form becomes JSON."""
+    """The text of a call's result; what has no known form is shown as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -1,7 +1,7 @@
 """Messages, read from the forms that judges' servers, SDKs and agent frameworks write.
 
-The table names.PARTS says what each kind of part is. An unknown form is a SampleFault, never an empty text or a message without
-its calls.
+What each kind of part is good for stands in one table, names.PARTS. A form that is not known is a SampleFault, never an empty
+text or no calls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from rageval_spark.messages.names import (
     USER,
     USER_KEYS,
     body_of,
-    first_of,
     form_fault,
     is_hosted,
     kind_of,
@@ -40,13 +39,11 @@ from rageval_spark.messages.names import (
     snake_case,
 )
 from rageval_spark.messages.parts import Pieces, result_text, split_calls
-from rageval_spark.values import is_missing, plain
+from rageval_spark.values import is_missing, plain, well_formed
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message: its role (USER, ASSISTANT, SYSTEM, TOOL, or a word that is not known), its text and the calls it makes."""
-
     role: str
     text: str
     calls: tuple[Call, ...] = ()
@@ -59,8 +56,12 @@ def read_messages(name: str, items: Iterable[Any]) -> tuple[Message, ...]:
     """
     messages: list[Message] = []
     for number, item in enumerate(items, 1):
-        for message in _read(f"{name}: item {number}", item):
-            _append(messages, message)
+        place = f"{name}: item {number}"
+        try:
+            for message in _read_item(place, plain(item)):
+                _append(messages, message)
+        except RecursionError:
+            raise SampleFault(f"{place}: it is nested too deeply") from None
     return tuple(messages)
 
 
@@ -76,23 +77,18 @@ def read_turns(name: str, items: Iterable[Any]) -> tuple[tuple[str, str], ...]:
             continue
         if _is_exchange(item):
             sides = zip((USER, ASSISTANT), item, strict=True)
-            messages = [Message(role, text) for role, text in sides if not is_missing(text)]
+            messages = tuple(Message(role, text) for role, text in sides if not is_missing(text))
         else:
-            messages = _read(f"{name}: item {number}", item)
+            try:
+                messages = tuple(_read_item(f"{name}: item {number}", plain(item)))
+            except RecursionError:
+                raise SampleFault(f"{name}: item {number}: it is nested too deeply") from None
         turns += [(message.role, well_formed(message.text)) for message in messages if message.text or not message.calls]
     return tuple(turns)
 
 
-def _read(place: str, item: Any) -> list[Message]:
-    """Return the messages of one item. Raises SampleFault naming `place`."""
-    try:
-        return list(_read_item(place, plain(item)))
-    except RecursionError:
-        raise SampleFault(f"{place}: it is nested too deeply") from None
-
-
 def _append(messages: list[Message], message: Message) -> None:
-    """Add a message. Calls that stand alone, as in the Responses API, join the assistant's message before them."""
+    """Add a message; bare calls, as the Responses API lists them, belong to the reply that they follow."""
     if message.role == CALL_ROLES[0]:
         if messages and messages[-1].role == ASSISTANT:
             messages[-1] = replace(messages[-1], calls=(*messages[-1].calls, *message.calls))
@@ -110,7 +106,7 @@ def _read_item(place: str, item: Any) -> Iterator[Message]:
         raise form_fault(place, "objects with role and content", item)
     body = body_of(item)
     kind = kind_of(body)
-    role = _role_of(place, body, kind, item)
+    role = _role(place, body, kind, item)
     # Envelopes: stored messages of LangChain, and those of servers and exports that keep the message under a key of its own.
     for key in ("kwargs", "data", "message"):
         if isinstance(body.get(key), Mapping) and not (role and body.keys() & {"content", "parts"}):
@@ -121,9 +117,9 @@ def _read_item(place: str, item: Any) -> Iterator[Message]:
         return (yield from _read_item(place, content))
     if role is None:
         if kind in PARTS or kind.startswith("tool-") or is_hosted(kind) or body.get("method") == "tools/call":
-            yield from _read_lone_part(place, item)
+            yield from _lone_part(place, item)
         else:
-            yield from _read_exchange(place, body, item)
+            yield from _exchange(place, body, item)
     elif role in CALL_ROLES:
         text = next((body[key] for key in CONTENT_KEYS if key in body), None)
         if isinstance(text, list) and (pieces := _texts_of_parts(text)):
@@ -136,11 +132,11 @@ def _read_item(place: str, item: Any) -> Iterator[Message]:
         held = {snake_case(str(key)): value for key, value in item.items() if value is not None}
         yield Message(TOOL, result_text(next((held[key] for key in CONTENT_KEYS if key in held), held)))
     else:
-        yield from _read_message(place, role, body, item)
+        yield from _message(place, role, body, item)
 
 
-def _role_of(place: str, body: Mapping[str, Any], kind: str, item: Any) -> str | None:
-    """Return the role of a message, or None if it names none. Raises SampleFault for a role that is no text."""
+def _role(place: str, body: Mapping[str, Any], kind: str, item: Any) -> str | None:
+    """The role of a message, or None where it names none. Raises SampleFault for a role that is no text."""
     if isinstance(body.get("lc"), int) and isinstance(body.get("id"), list) and body["id"]:
         kind = str(body["id"][-1]).casefold()  # the class that LangChain stored
     word = next((body[key] for key in ROLE_KEYS if body.get(key)), None)
@@ -158,11 +154,7 @@ def _role_of(place: str, body: Mapping[str, Any], kind: str, item: Any) -> str |
     return snake_case(word) if snake_case(word) in CALL_ROLES else read_role(word)
 
 
-def _read_message(place: str, role: str, body: Mapping[str, Any], item: Mapping[Any, Any]) -> Iterator[Message]:
-    """Read a message with a role: its text, calls and results, under all keys where they may stand.
-
-    Results become messages of the tool. Raises SampleFault for unknown forms, and for calls of the user or the system.
-    """
+def _message(place: str, role: str, body: Mapping[str, Any], item: Mapping[Any, Any]) -> Iterator[Message]:
     texts: list[str] = []
     results: list[str] = []
     sources: list[list[Call]] = [[]]
@@ -170,7 +162,8 @@ def _read_message(place: str, role: str, body: Mapping[str, Any], item: Mapping[
     for key in CALL_KEYS if kind_of(body) not in REPEATING_KINDS else ():
         if body.get(key):
             listed = _as_list(place, key, body[key])
-            sources[0] += map(read_invalid_call, listed) if key == "invalid_tool_calls" else read_calls(f"{place}: {key}", listed)
+            calls = read_calls(f"{place}: {key}", listed) if key != "invalid_tool_calls" else map(read_invalid_call, listed)
+            sources[0] += calls
     for key in CONTENT_KEYS:
         pieces = Pieces(place)
         if key in body:
@@ -178,15 +171,14 @@ def _read_message(place: str, role: str, body: Mapping[str, Any], item: Mapping[
             known = known or pieces.known
         if pieces.texts and not texts:  # a content and its parts often hold the same text
             texts = pieces.texts
-        results = results or pieces.results
+        results += pieces.results if not results else []
         sources.append(pieces.calls)
     more = body.get("additional_kwargs")
     for holder in (body, body_of(more) if isinstance(more, Mapping) else {}):
-        listed_under = () if holder is body else CALL_KEYS  # those of the body itself are read above
-        for key in (*SECOND_KEYS, *listed_under):
-            if holder.get(key):
-                listed = _as_list(place, key, holder[key]) if key in CALL_KEYS else [holder[key]]
-                sources.append(list(read_calls(f"{place}: {key}", listed)))
+        sources += [list(read_calls(f"{place}: {key}", [holder[key]])) for key in SECOND_KEYS if holder.get(key)]
+        if holder is not body:
+            sources += [list(read_calls(f"{place}: {key}", _as_list(place, key, holder[key]))) for key in CALL_KEYS
+                        if holder.get(key)]
         audio = holder.get("audio")
         if not texts and isinstance(audio, Mapping) and isinstance(audio.get("transcript"), str):
             texts = [audio["transcript"]]
@@ -210,7 +202,7 @@ def _read_message(place: str, role: str, body: Mapping[str, Any], item: Mapping[
 
 
 def _check_nothing_is_lost(place: str, body: Mapping[str, Any], item: Mapping[Any, Any], read: bool) -> None:
-    """Raise SampleFault if nothing of a message was `read`, or if an unknown key looks like tool calls."""
+    """Raises SampleFault for a message that holds what is not known, in place of text and calls or looking like calls."""
     known = {*CONTENT_KEYS, *CALL_KEYS, *SECOND_KEYS, *NEUTRAL_KEYS}
     others = [key for key, value in body.items() if key not in known and value not in ("", [], {})]
     lost = [key for key in others if isinstance(body[key], (list, Mapping)) and LOOKS_LIKE_CALLS.search(key)]
@@ -222,8 +214,8 @@ def _check_nothing_is_lost(place: str, body: Mapping[str, Any], item: Mapping[An
         raise form_fault(place, "a message with content or tool calls", item)
 
 
-def _read_lone_part(place: str, item: Mapping[Any, Any]) -> Iterator[Message]:
-    """Read a part that stands beside messages, as in the Responses API, or a request of MCP."""
+def _lone_part(place: str, item: Mapping[Any, Any]) -> Iterator[Message]:
+    """A part that stands among the messages, as those of the Responses API do, or a request of MCP."""
     body = body_of(item)
     if body.get("method") == "tools/call":
         yield Message(CALL_ROLES[0], "", read_calls(place, [item]))
@@ -240,8 +232,8 @@ def _read_lone_part(place: str, item: Mapping[Any, Any]) -> Iterator[Message]:
     yield from (Message(TOOL, text) for text in pieces.results)
 
 
-def _read_exchange(place: str, body: Mapping[str, Any], item: Any) -> Iterator[Message]:
-    """Read an object that holds a question, its answer or both."""
+def _exchange(place: str, body: Mapping[str, Any], item: Any) -> Iterator[Message]:
+    """A question and its answer in one object."""
     sides = [(role, key) for role, keys in ((USER, USER_KEYS), (ASSISTANT, ASSISTANT_KEYS)) for key in keys if key in body]
     if [role for role, _ in sides] not in ([USER, ASSISTANT], [USER], [ASSISTANT]) or not (
             len(sides) == 2 or sides[0][1] in ("user", "assistant", "human", "ai", "bot")):
@@ -271,7 +263,7 @@ def _texts_of_parts(parts: list[Any]) -> list[str]:
 
 
 def _as_list(place: str, key: str, value: Any) -> list[Any]:
-    value = parse_text(value)
+    value = parse_text(value) if isinstance(value, str) else value
     if isinstance(value, Mapping):
         value = [value]
     if not isinstance(value, list):

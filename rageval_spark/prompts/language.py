@@ -10,16 +10,31 @@ from functools import lru_cache
 import sentencex
 
 from rageval_spark.prompts.abbreviations import ORDINALS, Abbreviations, abbreviations_of
-from rageval_spark.prompts.detection import detect_language
+from rageval_spark.prompts.detection import (
+    HAN,
+    HANGUL,
+    KANA,
+    LANGUAGE_NAMES,
+    LETTER,
+    SCRIPTS,
+    detect_language,
+    language_name,
+    prompt_language,
+    script,
+)
+
+__all__ = [
+    "HAN", "HANGUL", "KANA", "LANGUAGE_NAMES", "LETTER", "SCRIPTS", "UNSPACED", "compatible", "detect_language", "is_invisible",
+    "language_name", "normalised", "prompt_language", "same_answer", "script", "sentence_spans", "sentences", "word_tokens",
+]  # fmt: skip
 
 UNSPACED = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e00-\u0eff\u1780-\u17ff"
 TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.,-][^\W_{UNSPACED}]+)*")
 
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _WINDOW = 2000
-"""Characters that are split at a time: the time of `sentencex` grows with the square of a paragraph's length."""
+"""Characters that sentences are sought in at a time: `sentencex` takes time with the square of a paragraph's length."""
 _OVERLAP = 200
-"""Characters of a window that are split again with the next one, if it holds no end of a sentence."""
 _OPAQUE = re.compile(r"(?:https?://|www\.)[!-~]+|`[^`]*`|[\w.+-]{1,64}@[\w.-]{1,255}")
 _STOPS = r".!?…。！？؟۔।॥։።፧｡．"
 _CLOSERS = r"\"'”’“»«›‹)\]}*_」』）】》"
@@ -50,21 +65,21 @@ SENTENCE_STARTERS = frozenset(_STARTERS.split())
 
 
 def word_tokens(text: str) -> list[str]:
-    """Return the words of a text. In scripts without spaces each character counts as a word."""
+    """Words; in scripts without spaces each character is one."""
     return TOKEN.findall(text)
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text in any language, trimmed. Pieces without a letter or digit are left out."""
+    """Sentences of a text in any language, trimmed. Pieces without a letter or digit are none."""
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) of a text's sentences, without the white space around them. A line break always ends one.
+    """Return the places of a text's sentences, without the white space around them. A line break always ends one.
 
-    Boundaries are those of `sentencex`: of the libraries without a model it is maintained, knows the stops and abbreviations of
-    most languages, and splits best (94 of 145 texts right; `pysbd` 76, `nupunkt` 62). It is given a copy without quotes,
-    brackets, addresses and code, within which it would split. Then pieces are joined if it split one sentence (`_goes_on`).
+    Boundaries are those of `sentencex`: of the libraries without a model it is kept, knows the stops and abbreviations of most
+    languages, and splits best (94 of 145 texts, `pysbd` 76, `nupunkt` 62). It is shown a copy without quotes, brackets,
+    addresses and code, as it splits within or beside them. Then pieces are joined after what it does not know: `abbreviations`.
     """
     language = detect_language(text)
     known = abbreviations_of(language)
@@ -79,7 +94,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _pieces(line: str, language: str, known: Abbreviations) -> list[tuple[int, int]]:
-    """Return where sentencex splits a line. A long line is split in windows: the last piece of each goes on in the next."""
+    """Return where sentencex cuts a line. A long one is cut in windows; the last piece of each goes on in the next."""
     plain = _without_quotes(line, known)
     pieces: list[tuple[int, int]] = []
     start = at = 0
@@ -94,14 +109,13 @@ def _pieces(line: str, language: str, known: Abbreviations) -> list[tuple[int, i
         if at + last == len(plain):
             pieces.append((start, at + last))
             return pieces
-        if not lengths:  # a sentence longer than the window: go on from a space near its end
+        if not lengths:  # a sentence longer than the window: look on from a word near its end
             at += max(window.rfind(" ", 0, _WINDOW - _OVERLAP), _WINDOW // 2)
     return pieces
 
 
 def _without_quotes(line: str, known: Abbreviations) -> str:
-    """Return the line as sentencex is given it, of the same length: quotes and brackets become letters, and those behind a stop
-    go before it."""
+    """Return the line for sentencex, as long as it was: quotes and brackets are letters, and stand before the stop."""
     plain = _OPAQUE.sub(lambda match: _hide(match[0]), line)
     plain = _ELLIPSIS.sub(lambda match: "x" * (len(match[0]) - 1) + ".", plain)
     plain = _NO_STOP.sub(lambda match: "x" * len(match[0]), plain)
@@ -109,11 +123,11 @@ def _without_quotes(line: str, known: Abbreviations) -> str:
     plain = _QUOTE.sub(lambda match: match[1] or "X", plain)
     plain = _DIGIT_FIRST.sub("X", plain)
     # After a single letter sentencex never splits, after a digit it does.
-    return _WORD_AT_STOP.sub(lambda match: "5" * len(match[0]) if _is_left_to_rules(match, known) else match[0], plain)
+    return _WORD_AT_STOP.sub(lambda match: "5" * len(match[0]) if _is_ours(match, known) else match[0], plain)
 
 
-def _is_left_to_rules(word: re.Match[str], known: Abbreviations) -> bool:
-    """Return whether `_goes_on` decides about the stop behind a word, instead of sentencex: "No. 5", but "No. It is closed."."""
+def _is_ours(word: re.Match[str], known: Abbreviations) -> bool:
+    """Whether `_goes_on` decides about the stop after a word, and not sentencex: "No. 5", but "No. It is closed."."""
     if len(word[2]) == 1 or word[2].casefold() == "no" or word[2].casefold() in known.numbered:
         return True
     folded = word[2].casefold()
@@ -121,19 +135,18 @@ def _is_left_to_rules(word: re.Match[str], known: Abbreviations) -> bool:
 
 
 def _is_unit(word: str, known: Abbreviations) -> bool:
-    """Return whether a word behind a number is its unit: the stop of "5 m." is not that of "M. Dupont"."""
+    """Whether a word after a number is its unit: "5 m." is no "M. Dupont"."""
     return len(word) == 1 or (len(word) == 2 and word in known.inner)
 
 
 def _hide(address: str) -> str:
-    """Return letters in place of an address. Stops at its end stay, since they belong to the sentence."""
+    """Return as many letters, with the stops at its end: they are the sentence's."""
     inner = address.rstrip(_STOPS + ",;:)]}>\"'")
     return "x" * len(inner) + address[len(inner):]
 
 
 def _joined_pieces(line: str, pieces: Sequence[tuple[int, int]], language: str | None,
                    known: Abbreviations) -> Iterator[tuple[int, int]]:
-    """Yield the pieces of a line, those of one sentence joined."""
     begin = 0
     for (_, end), following in zip(pieces, [*pieces[1:], None], strict=True):
         if following and _goes_on(line[max(begin, end - 80):end], line[end:end + 20].lstrip(), language, known):
@@ -143,7 +156,7 @@ def _joined_pieces(line: str, pieces: Sequence[tuple[int, int]], language: str |
 
 
 def _goes_on(before: str, after: str, language: str | None, known: Abbreviations) -> bool:
-    """Return whether a sentence goes on behind a stop: that of an abbreviation, an initial, an ordinal or a quotation."""
+    """Whether the sentence goes on after a stop: it is that of an abbreviation, an initial, an ordinal or a quotation."""
     first = after.lstrip("\"'“„«(*_[")[:1]
     if _ENUMERATOR.match(before):
         return True
@@ -181,9 +194,9 @@ def _goes_on(before: str, after: str, language: str | None, known: Abbreviations
 
 
 def normalised(text: str) -> str:
-    """Return the text in NFKC, casefolded, with white space collapsed: equal results mean the same claim or chunk.
+    """NFKC, casefolded, white space collapsed: texts that are equal so are the same claim or chunk.
 
-    Invisible characters are left out. A unit behind a number keeps its case (5 MW is not 5 mW), and powers stay powers.
+    Signs that nobody sees are left out. The unit after a number keeps its case, and a power its sign: 5 MW is not 5 mW.
     """
     return " ".join(_UNIT.sub(lambda match: match[1] or match[0].casefold(), compatible(text)).split())
 
@@ -193,12 +206,12 @@ def same_answer(a: str, b: str) -> bool:
     return _spelled(a) == _spelled(b) and _RAISED.findall(a) == _RAISED.findall(b)
 
 
-def _normalise_answer(text: str) -> str:
+def _spelled(text: str) -> str:
     return " ".join(_UNIT_OR_CAPITALS.sub(lambda match: match[1] or match[0].casefold(), compatible(text)).split())
 
 
 def compatible(text: str) -> str:
-    """Return the text in NFKC without invisible characters. "10²" becomes "10^2", and "1½" "1 1/2"."""
+    """Return the text in NFKC, without signs that nobody sees; of a power the sign ^ stays, of a fraction the number before."""
     if text.isascii():
         return text
     text = _POWER.sub(lambda match: "^" + match[0].replace("⁻", "-"), text)
@@ -209,7 +222,7 @@ def compatible(text: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def is_invisible(sign: str) -> bool:
-    """Return whether a character is a joiner, a soft hyphen, a direction or byte order mark, or a variation selector."""
+    """Whether a character is a joiner, a soft hyphen, a mark of direction or of the order of bytes, or a style of an emoji."""
     return unicodedata.category(sign) == "Cf" or "\ufe00" <= sign <= "\ufe0f"
 
 

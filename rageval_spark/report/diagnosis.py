@@ -204,15 +204,13 @@ def _adding(whole: Sequence[Finding], sliced: Sequence[Finding]) -> Iterator[Fin
 
 
 def _rules(at: Mapping[str, Reading]) -> Iterator[_Found]:
-    """Yield the findings that follow from the axes that are known, in no order."""
-    others = [reading for axis, reading in at.items() if axis.startswith(OTHER)]
-    low = [reading for reading in others if reading.level == "low" and reading.decides]
-    causes = [*_retrieval(at), *_generation(at), *_citations(at)]
-    yield from causes
-    if low:
-        yield _Found("LOW", low)
+    """What the axes that are known say together, in no order."""
+    others = [one for axis, one in at.items() if axis.startswith(OTHER)]
+    low = [one for one in others if one.level == "low" and one.decides]
+    found = [*_retrieval(at), *_generation(at), *_citations(at), *([_Found("LOW", low)] if low else [])]
+    yield from found
     correct = at.get(CORRECTNESS)
-    if causes or not at.keys() - {UNANSWERED, COMPLAINTS}:
+    if any(one.code != "LOW" for one in found) or not at.keys() - {UNANSWERED, COMPLAINTS}:
         return
     if correct and correct.level != "high":
         faithful = at.get(FAITHFULNESS)
