@@ -34,8 +34,9 @@ PLEASANTRIES = re.compile(
     r"|feel free to (?:ask|reach)|(?:thank you|thanks) for|you['’]re welcome|have a (?:great|nice|good)|is there anything else"
     r"|ich hoffe,? (?:das|dies|ich konnte)|lassen sie (?:es )?mich wissen|vielen dank für|j['’]espère que"
     r"|n['’]hésitez pas|merci (?:pour|de)\b|espero que|no dud(?:e|es) en|gracias por|spero (?:di|che)|non esit(?:are|i)\b"
-    r"|grazie per|fico à disposição|obrigad[oa] por|ik hoop dat (?:dit|dat|ik)|laat (?:het )?me weten|mam nadzieję"
-    r"|daj(?:cie)? znać|надеюсь|спасибо за|umarım|希望(?:这|以上|对您|能)|お役に立て|도움이 되)[^\d]*$", re.I)
+    r"|grazie per|fico à disposição|obrigad[oa] por|ik hoop dat (?:dit|dat|ik)|laat (?:het )?me weten"
+    r"|mam nadzieję|daj(?:cie)? znać|надеюсь"
+    r"|спасибо за|umarım|希望(?:这|以上|对您|能)|お役に立て|도움이 되)[^\d]*$", re.I)
 """Sentences of politeness, which no source must hold."""
 
 
