@@ -86,6 +86,8 @@ def read_path(spark: SparkSession, source: Source, groups: Sequence[FieldGroup])
             _ = frame.schema  # a session of Spark Connect looks only now
             return frame
         except (PySparkException, Py4JError) as error:
+            if kind not in FORMATS.values():
+                raise
             first_lines.check_format(first_lines.look_at(spark, path, source.options), str(source), kind)
             readable = columnar.without_unreadable(spark, reader, path, error) if kind == "parquet" else None
             if readable is None:

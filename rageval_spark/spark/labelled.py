@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from rageval_spark.engine.files import Folder
 from rageval_spark.errors import InputError
+from rageval_spark.spark import first_lines
 from rageval_spark.spark.files import FORMATS, Source
 from rageval_spark.spark.names import CORRUPT, column
 from rageval_spark.spark.read import read, read_scores, rows_told
@@ -31,11 +32,15 @@ def labels(spark: SparkSession, path: str) -> DataFrame:
     if not path.rstrip("/").endswith(tuple(FORMATS)):
         raise InputError(f"the format of {path} is not known from its name; labels end with one of {', '.join(FORMATS)}")
     kind = next(kind for suffix, kind in FORMATS.items() if path.rstrip("/").endswith(suffix))
-    frame = read(spark, Source(path, kind))
-    [first, *others] = columns_of(frame)
-    if separator := next((one for one in ";\t" if one in first and not others), None):
-        frame = read(spark, Source(path, kind, options={"sep": separator}))
-    return frame
+    options = {"sep": _separator(spark, path)} if kind == "csv" else {}
+    return read(spark, Source(path, kind, options=options))
+
+
+def _separator(spark: SparkSession, path: str) -> str:
+    """Return what separates the cells of a CSV file, by its header. Starts one job; raises InputError."""
+    with rows_told(path):
+        header = first_lines.look_at(spark, path, {}).first
+    return next((separator for separator in ";\t" if separator.encode() in header and b"," not in header), ",")
 
 
 def rows(frame: DataFrame, columns: Sequence[str], source: object) -> list[Mapping[str, str | None]]:

@@ -62,7 +62,7 @@ def test_a_run_that_was_ended_is_gone_on_with(tmp_path: Path, ended_by: signal.S
         assert len(judge.chats()) <= 2 * SAMPLES + 1 + repaid + LIMIT
     assert set(outcomes(tmp_path / "junit.xml").values()) == {"passed", "failure"}
     summary = json.loads(printed)
-    assert (summary["total"], summary["num_bad"], summary["coverage"]) == (SAMPLES, 0, 1.0)
+    assert (summary["total"], summary["num_bad"], summary["coverage"]) == (SAMPLES, SAMPLES, 1.0)
     assert [(gate["gate"], gate["met"]) for gate in summary["gates"]][1] == (
         "faithfulness.average (question,answer,contexts)", False)
     assert summary["metrics_score"]["question,answer,contexts"]["summary"] == {"faithfulness": 0.5}

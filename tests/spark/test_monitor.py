@@ -195,7 +195,8 @@ def test_a_monitor_is_called_as_its_file_unless_it_has_a_name(tmp_path: Path) ->
     ({"alerts": {"empty_retrieval": {}}}, (), "give a number, or below, above or drop"),
     ({"alerts": {"refusal": {"drop": 0.1}}}, (), "give against"),
     ({"alerts": {"question_length_drift": 0.1}}, (), "give against, the folder of an offline run"),
-    ({"alerts": {"refusal": {"above": 1, "slices": ["language"]}}}, (), "its slices are none. Add the column to slices"),
+    ({"alerts": {"refusal": {"above": 1, "slices": ["language"]}}}, (),
+     "language is no slice of this config; its slices are tenant. Add the column to slices"),
     ({"alerts": {"refusal": 30}}, (), "alerts.refusal.limit is at most 1, which is all: 0.3 is 30 %; found 30"),
     ({"alerts": {"faithfulness": {"below": 7}}, "evaluate": [{"metrics": ["faithfulness"]}], "judge": {"provider": "embedded"}},
      (), "alerts.faithfulness.below is at most 1, the scale of the scores; found 7"),
@@ -317,7 +318,7 @@ def test_texts_on_the_page_are_escaped() -> None:
 
 def test_days_that_are_not_shown_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     told = {"name": "m", "alerts": [], "drift": [], "picks": [], "notes": [], "scale": 1, "days_below_coverage": [],
-            "figures": []}
+            "figures": [], "usage": {"prompts": 0, "reused": 0}}
     days = [f"2026-11-{day:02}" for day in range(1, 11)]
     show({**told, "days": days})
     assert "(of how many rows or scores), the last 7 of 10 days; report.html has all\n" in capsys.readouterr().out
