@@ -84,8 +84,7 @@ def check_encoding(lines: FirstLines, path: str, kind: str) -> None:
         remedy = "set input.options.encoding: UTF-16" if kind == "csv" else "convert it, such as by iconv -f UTF-16 -t UTF-8"
         raise InputError(f"{path} is UTF-16, not UTF-8; {remedy}")
     count = len(lines.heads)
-    rows = count - 1 if kind == "csv" else count  # a header is seldom beyond ASCII
-    if lines.bad > lines.beyond_ascii and (lines.bad > FEW or lines.bad * 2 > rows):
+    if lines.bad > lines.beyond_ascii and (lines.bad > FEW or lines.bad * 5 > count):
         part = f"{lines.bad:,} of {'its' if count <= MOST_LINES else 'its first'} {count:,} lines"
         raise InputError(f"{path} is not UTF-8 in {part}; {REMEDY}. With UTF-8 there, such rows alone fail")
 

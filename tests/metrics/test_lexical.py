@@ -82,11 +82,11 @@ def test_a_text_in_any_script_equals_itself(metric: Metric, text: str) -> None:
 @given(response=anything, references=st.lists(anything, max_size=3))
 def test_scores_lie_in_0_to_1_or_have_a_code(metric: Metric, response: str, references: list[str]) -> None:
     score = compared(metric, response, references)
-    assert (score.value is None) is (score.code in ("NO_REFERENCE", "NO_NGRAMS"))
+    assert (score.value is None) is (score.code in ("NO_ANSWER", "NO_REFERENCE", "NO_NGRAMS"))  # "NaN" is no answer
     assert score.value is None or 0.0 <= score.value <= 1.0
     assert set(score.measures) == (set(metric.measured) if score.value is not None else set())
     same = compared(metric, response, response)
-    assert same.value == 1.0 or same.code in ("NO_REFERENCE", "NO_NGRAMS")
+    assert same.value == 1.0 or same.code in ("NO_ANSWER", "NO_REFERENCE", "NO_NGRAMS")
     if isinstance(metric, (TokenF1, Rouge)) and score.value is not None:
         matched, a, b = (score.details[key] for key in ("matched", "in_response", "in_reference"))
         assert score.value == (2 * matched / (a + b) if a + b else 1.0)
