@@ -29,7 +29,7 @@ def reply_text(message: Mapping[str, Any]) -> tuple[str, bool, str]:
         return refusal, True, ""
     parsed = message.get("parsed")
     if isinstance(parsed, Mapping):
-        return _dumped(parsed), False, ""
+        return compact_json(parsed), False, ""
     if arguments:
         return "\n".join(arguments), False, ""
     thoughts = {name: _joined(message.get(name), "text").strip() for name in THOUGHTS}
@@ -48,7 +48,7 @@ def _arguments(message: Mapping[str, Any]) -> list[str]:
     calls = message.get("tool_calls")
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
     given = [call.get("arguments") for call in (*functions, message.get("function_call")) if isinstance(call, Mapping)]
-    texts = [value if isinstance(value, str) else _dumped(value) for value in given if value is not None]
+    texts = [value if isinstance(value, str) else compact_json(value) for value in given if value is not None]
     return [text for text in texts if text.strip()]
 
 
@@ -57,7 +57,7 @@ def _joined(value: Any, kind: str) -> str:
     if isinstance(value, Mapping) and value.get("type") in (kind, f"output_{kind}"):
         value = [value]
     if not isinstance(value, list):
-        return "" if value is None else value if isinstance(value, str) else _dumped(value)
+        return "" if value is None else value if isinstance(value, str) else compact_json(value)
     if all(isinstance(part, str) for part in value):
         return "".join(value)
     texts = []
@@ -92,5 +92,6 @@ def usage_of(payload: Mapping[str, Any], latency_ms: float) -> Usage:
     return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached, latency_ms=latency_ms)
 
 
-def _dumped(value: Any) -> str:
+def compact_json(value: Any) -> str:
+    """Return the value as JSON without white space, in its own letters."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -13,7 +13,7 @@ import numpy as np
 from rageval_spark.judges.conversation import Completion
 from rageval_spark.judges.dialect import Transport
 from rageval_spark.judges.endings import ending_of
-from rageval_spark.judges.messages import reply_text, usage_of
+from rageval_spark.judges.messages import compact_json, reply_text, usage_of
 from rageval_spark.judges.server_errors import Unanswered, error_in_success, no_answer, refused, start_of
 from rageval_spark.judges.settings import HttpEmbeddings, HttpJudge
 from rageval_spark.prompts.rendering import Rendered
@@ -37,7 +37,7 @@ class ChatWire:
             messages = [{"role": "system", "content": rendered.system}, {"role": "user", "content": user}]
         else:
             messages = [{"role": "user", "content": f"{rendered.system}\n\n{user}"}]
-        head = _quoted({"model": self.judge.model, "messages": messages})
+        head = compact_json({"model": self.judge.model, "messages": messages})
         return (head[:-1] + self._tail(rendered, budget, form) + "}").encode()
 
     def sent(self, rendered: Rendered, budget: int | None, form: Transport) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class ChatWire:
         key = (rendered.kind, budget, id(rendered.schema), form)
         if key not in self._tails:
             parameters = self._parameters(rendered, budget, form)
-            self._tails[key] = "".join(f",{_quoted(name)}:{_quoted(value)}" for name, value in parameters.items())
+            self._tails[key] = "".join(f",{compact_json(name)}:{compact_json(value)}" for name, value in parameters.items())
         return self._tails[key]
 
     def _parameters(self, rendered: Rendered, budget: int | None, form: Transport) -> dict[str, Any]:
@@ -86,10 +86,6 @@ def _simplify(node: Any, without: Sequence[str]) -> Any:
     return simple
 
 
-def _quoted(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def completion(body: bytes, latency_ms: float) -> Completion:
     """Return the completion in the body of a 200. Raises Unanswered (transient) if it holds none, or if the server broke off."""
     try:
@@ -106,7 +102,7 @@ def completion(body: bytes, latency_ms: float) -> Completion:
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise no_answer(body, f"the server's answer is no chat completion: {start_of(body)}") from None
     if failure:
-        raise no_answer(_quoted({"error": failure}).encode(), f"the server broke its reply off: {failure}")
+        raise no_answer(compact_json({"error": failure}).encode(), f"the server broke its reply off: {failure}")
     if ending_of(finish_reason) == "failed":
         raise Unanswered("JUDGE_HTTP", f"the server broke its reply off (finish_reason {finish_reason!r})", transient=True)
     if declined:
@@ -119,7 +115,7 @@ def _string(value: Any) -> str | None:
 
 
 def embeddings_body(settings: HttpEmbeddings, transport: Transport, texts: Sequence[str]) -> bytes:
-    return _quoted({"model": settings.model, "input": list(texts), **embeddings_parameters(settings, transport)}).encode()
+    return compact_json({"model": settings.model, "input": list(texts), **embeddings_parameters(settings, transport)}).encode()
 
 
 def embeddings_parameters(settings: HttpEmbeddings, transport: Transport) -> dict[str, Any]:
@@ -192,14 +188,14 @@ def batch_result(line: str) -> tuple[str, bytes | Unanswered]:
     if content is None and fault:
         content = {"error": fault}
         if status < 300:
-            refusal = error_in_success(_quoted(content).encode())
+            refusal = error_in_success(compact_json(content).encode())
             assert refusal is not None
             refusal.reason = well_formed(refusal.reason.replace("HTTP 200 with an error", "the batch brought no answer", 1))
             return said["custom_id"], refusal
     if content is None and status < 300:
         reason = "the batch brought no answer: the line has neither an answer under response.body nor an error"
         return said["custom_id"], Unanswered("JUDGE_HTTP", reason, transient=True)
-    body = well_formed(content if isinstance(content, str) else _quoted(content)).encode()
+    body = well_formed(content if isinstance(content, str) else compact_json(content)).encode()
     if status < 300:
         return said["custom_id"], error_in_success(body) or body
     return said["custom_id"], refused(status, {}, body)
